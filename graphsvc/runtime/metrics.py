@@ -1,0 +1,64 @@
+"""Prometheus metrics: by method and instance, never by user."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from graphsvc import __version__
+
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+
+
+class Metrics:
+    """The metrics of one process, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.calls = Counter(
+            "graphsvc_calls", "Calls answered.", ["method", "code"], registry=self.registry
+        )
+        self.call_seconds = Histogram(
+            "graphsvc_call_seconds", "Time from request to answer.", ["method"],
+            buckets=_SECONDS, registry=self.registry,
+        )  # fmt: skip
+        self.redis_commands = Counter(
+            "graphsvc_redis_commands", "Commands sent to an instance.", ["instance", "command"],
+            registry=self.registry,
+        )  # fmt: skip
+        self.redis_seconds = Histogram(
+            "graphsvc_redis_round_trip_seconds", "Time of one batch of commands, waiting included.",
+            ["instance"], buckets=_SECONDS, registry=self.registry,
+        )  # fmt: skip
+        self.redis_failures = Counter(
+            "graphsvc_redis_failures", "Batches that failed, by the reason callers get.",
+            ["instance", "reason"], registry=self.registry,
+        )  # fmt: skip
+        self.inverse_pending = Counter(
+            "graphsvc_inverse_pending", "Writes acknowledged before their other side showed them.",
+            ["instance"], registry=self.registry,
+        )  # fmt: skip
+        self.imported_edges = Counter(
+            "graphsvc_imported_edges", "Edges of BatchImportEdges.", ["result"], registry=self.registry
+        )
+        self.map_version = Gauge(
+            "graphsvc_map_version", "Version of the map in use.", registry=self.registry
+        )
+        Gauge("graphsvc_build_info", "Constant 1.", ["version"], registry=self.registry).labels(
+            __version__
+        ).set(1)
+
+    @contextmanager
+    def serve(self, host: str, port: int) -> Iterator[int]:
+        """Serve /metrics on this address while the context is open; gives the port in use.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        server, thread = start_http_server(port, host, registry=self.registry)
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
