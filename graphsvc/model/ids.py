@@ -58,9 +58,7 @@ def pack(shard: int, type_code: int, local: int) -> int:
 def unpack(object_id: int) -> ObjectId:
     """Take an id apart; the inverse of `pack`."""
     check_id(object_id, "id")
-    return ObjectId(
-        object_id >> SHARD_SHIFT, object_id >> LOCAL_BITS & MAX_TYPE, object_id & MAX_LOCAL
-    )
+    return ObjectId(object_id >> SHARD_SHIFT, object_id >> LOCAL_BITS & MAX_TYPE, object_id & MAX_LOCAL)
 
 
 def check_id(object_id: int, field: str) -> int:
@@ -77,7 +75,9 @@ def check_id(object_id: int, field: str) -> int:
 
 
 def spread(number: int, type_code: int) -> int:
-    """Give a small integer an id, so that public graphs can be loaded: shard `number mod 8192`, local `number`.
+    """Give a small integer an id, so that public graphs can be loaded.
+
+    The rule: shard `number mod 8192`, local part `number`.
 
     Raises:
         InvalidArgument: the number is negative or above 2^36-1.

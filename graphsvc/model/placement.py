@@ -56,7 +56,9 @@ class IdPlacement:
         code = user_id >> LOCAL_BITS & MAX_TYPE
         if code != self.codes.user:
             raise InvalidArgument(
-                field, Reason.ID_WRONG_TYPE, f"{user_id} is of type {code}; users are of type {self.codes.user}"
+                field,
+                Reason.ID_WRONG_TYPE,
+                f"{user_id} is of type {code}; users are of type {self.codes.user}",
             )
         return shard
 

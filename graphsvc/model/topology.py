@@ -31,7 +31,7 @@ class Node(_Value):
 
 
 class Member(_Value):
-    """A replica that has all that was acknowledged. A restarted process (another run id) is another member."""
+    """A replica that has all that was acknowledged. A restarted process is another member."""
 
     node: Node
     run_id: str = Field(min_length=1)
@@ -52,12 +52,16 @@ class Instance(_Value):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.first_shard > self.last_shard:
-            raise ValueError(f"{self.name}: first_shard {self.first_shard} is above last_shard {self.last_shard}")
+            raise ValueError(
+                f"{self.name}: first_shard {self.first_shard} is above last_shard {self.last_shard}"
+            )
         if self.primary in self.replicas:
             raise ValueError(f"{self.name}: {self.primary} is primary and replica")
         strangers = {member.node for member in self.in_sync} - set(self.replicas)
         if strangers:
-            raise ValueError(f"{self.name}: in-sync members that are no replicas: {', '.join(map(str, strangers))}")
+            raise ValueError(
+                f"{self.name}: in-sync members that are no replicas: {', '.join(map(str, strangers))}"
+            )
         return self
 
 
@@ -102,7 +106,7 @@ class TypeCodesRecord(_Value):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if len({self.pin, self.board, self.user}) != 3:  # noqa: PLR2004
+        if len({self.pin, self.board, self.user}) != 3:
             raise ValueError("type codes must differ from each other")
         return self
 
@@ -112,7 +116,7 @@ class TypeCodesRecord(_Value):
 
 
 class ClusterSettings(_Value):
-    """What a cluster chose once. Stored by the coordinator and in every instance; refused where they differ."""
+    """What a cluster chose once. The coordinator and every instance store it, and must agree."""
 
     cluster: str = Field(min_length=1, max_length=64)
     placement: PlacementName

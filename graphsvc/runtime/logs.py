@@ -24,7 +24,9 @@ def configure_logs(settings: LogSettings) -> None:
             *([structlog.processors.format_exc_info] if settings.format == "json" else []),
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[settings.level.upper()]),
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[settings.level.upper()]
+        ),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=False,
     )

@@ -15,9 +15,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.calls = Counter(
-            "graphsvc_calls", "Calls answered.", ["method", "code"], registry=self.registry
-        )
+        self.calls = Counter("graphsvc_calls", "Calls answered.", ["method", "code"], registry=self.registry)
         self.call_seconds = Histogram(
             "graphsvc_call_seconds", "Time from request to answer.", ["method"],
             buckets=_SECONDS, registry=self.registry,
@@ -41,9 +39,7 @@ class Metrics:
         self.imported_edges = Counter(
             "graphsvc_imported_edges", "Edges of BatchImportEdges.", ["result"], registry=self.registry
         )
-        self.map_version = Gauge(
-            "graphsvc_map_version", "Version of the map in use.", registry=self.registry
-        )
+        self.map_version = Gauge("graphsvc_map_version", "Version of the map in use.", registry=self.registry)
         Gauge("graphsvc_build_info", "Constant 1.", ["version"], registry=self.registry).labels(
             __version__
         ).set(1)

@@ -62,11 +62,10 @@ class LimitSettings(_Section):
 class RedisSettings(_Section):
     """Connections to the instances; each number is for one instance."""
 
-    connections: int = Field(default=16, ge=1, le=1_000)
-    max_waiting: int = Field(default=1_024, ge=0)
-    """Calls that may wait for a connection; the next is refused at once with RESOURCE_EXHAUSTED."""
+    max_waiting: int = Field(default=1_024, ge=1)
+    """Calls that may wait for an answer; the next is refused at once with RESOURCE_EXHAUSTED."""
     connect_timeout_ms: Milliseconds = 500
-    timeout_ms: Milliseconds = 1_000
+    read_timeout_ms: Milliseconds = 1_000
     """For one read; also bounded by four fifths of what is left of the call's deadline."""
     write_timeout_ms: Milliseconds = 5_000
     """For one write; it goes on to its end when the caller's deadline is over."""
@@ -107,8 +106,8 @@ class Settings(BaseSettings):
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 (pydantic's signature)
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags, then environment, then file: the first that names a setting wins."""
         file = TomlConfigSettingsSource(settings_cls)

@@ -25,5 +25,7 @@ def identity_problem(record: bytes | None, settings: ClusterSettings) -> str | N
     except ValidationError as error:
         return f"its identity record cannot be read: {error.errors()[0]['msg']}"
     theirs, ours = found.model_dump(mode="json"), settings.model_dump(mode="json")
-    differing = [f"{name} is {theirs[name]!r}, not {ours[name]!r}" for name in ours if theirs[name] != ours[name]]
+    differing = [
+        f"{name} is {theirs[name]!r}, not {ours[name]!r}" for name in ours if theirs[name] != ours[name]
+    ]
     return "; ".join(differing) or None

@@ -1,0 +1,51 @@
+"""The configuration file of a node, and where its files stand in the node's folder."""
+
+import re
+from pathlib import Path
+
+from graphsvc.model.ids import SHARDS
+from graphsvc.model.topology import Node
+
+CONFIG_FILE = "node.conf"
+LOG_FILE = "node.log"
+PID_FILE = "node.pid"
+LOCK_FILE = "node.lock"
+
+_PORT_LINE = re.compile(r"^port (\d+)$", re.MULTILINE)
+
+
+def node_config(folder: Path, node: Node) -> str:
+    """The configuration of a node that keeps its data in `folder` (absolute): every write in its AOF."""
+    settings = {
+        "bind": node.host,
+        "port": str(node.port),
+        "tcp-backlog": "128",
+        "daemonize": "no",
+        "dir": _quoted(str(folder)),
+        "logfile": _quoted(LOG_FILE),
+        "pidfile": _quoted(str(folder / PID_FILE)),
+        "databases": str(SHARDS),
+        "maxmemory-policy": "noeviction",
+        "save": '""',
+        "appendonly": "yes",
+        "appendfsync": "everysec",
+        # A machine that lost power may leave half a command at the end of the AOF: drop it and start.
+        "aof-load-truncated": "yes",
+        "repl-diskless-sync-delay": "0",
+    }
+    return "".join(f"{name} {value}\n" for name, value in settings.items())
+
+
+def configured_port(config: str) -> int | None:
+    """The port that `node_config` wrote; None in a text that it did not write."""
+    match = _PORT_LINE.search(config)
+    return int(match[1]) if match else None
+
+
+def _quoted(text: str) -> str:
+    """As the servers read a quoted word: bytes outside plain ASCII as \\xHH."""
+    plain = (
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\x{byte:02x}"
+        for byte in text.encode("utf-8", "surrogateescape")
+    )
+    return f'"{"".join(plain)}"'

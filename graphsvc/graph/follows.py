@@ -1,0 +1,182 @@
+"""Writes: every follow is an edge in two lists, the follower's (the truth) and the followee's (its inverse).
+
+The forward side is written first; only what it acknowledged leaves its shard. Once begun a write goes on
+to its end, whoever stops waiting for it.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import structlog
+
+from graphsvc.backends.edge_lists import Added, Addition, EdgeLists
+from graphsvc.graph.import_columns import ImportColumns, Row, checked_rows
+from graphsvc.graph.instances import InstanceAccess, Instances, gather_calls, group_by_instance
+from graphsvc.graph.pair_locks import PairLocks
+from graphsvc.graph.request_rules import check_pair
+from graphsvc.model.edges import ListKind, ListRef
+from graphsvc.model.errors import FollowLimit, GraphError, TransientError
+from graphsvc.model.placement import Placement
+from graphsvc.runtime.metrics import Metrics
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Written(NamedTuple):
+    """What a write did."""
+
+    changed: bool
+    followed_at_us: int
+    """Of the edge as it now stands; 0: there is none."""
+    inverse_pending: bool
+
+
+class Imported(NamedTuple):
+    """What an import did: edges changed, edges refused by position, edges whose inverse is pending."""
+
+    changed: int
+    errors: dict[int, GraphError]
+    inverse_pending: int
+
+
+class Follows:
+    """Follows, unfollows and imports. Raises `InvalidArgument`, `FollowLimit` or `TransientError`."""
+
+    def __init__(
+        self, instances: Instances, placement: Placement, max_followed_users: int, metrics: Metrics
+    ) -> None:
+        self._instances = instances
+        self._placement = placement
+        self._limit = max_followed_users
+        self._metrics = metrics
+        self._locks = PairLocks()
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    async def follow(self, follower_id: int, followee_id: int) -> Written:
+        """Make a user follow another; a repetition changes nothing, and mends a missing inverse."""
+        following, followers = self._both_lists(follower_id, followee_id)
+        return await self._to_its_end(self._follow(following, followers))
+
+    async def unfollow(self, follower_id: int, followee_id: int) -> Written:
+        """End it; a repetition changes nothing, and mends an inverse left over."""
+        following, followers = self._both_lists(follower_id, followee_id)
+        return await self._to_its_end(self._unfollow(following, followers))
+
+    async def import_edges(self, columns: ImportColumns) -> Imported:
+        """Add many edges, with their own times; of a repeated pair the earliest stays.
+
+        An edge that is refused is not written at all, and harms no other.
+        """
+        rows, errors = checked_rows(columns, self._placement, time.time_ns() // 1_000)
+        imported = await self._to_its_end(self._import(rows))
+        errors.update(imported.errors)
+        self._metrics.imported_edges.labels("changed").inc(imported.changed)
+        self._metrics.imported_edges.labels("refused").inc(len(errors))
+        self._metrics.imported_edges.labels("unchanged").inc(
+            len(columns.follower_ids) - len(errors) - imported.changed
+        )
+        return imported._replace(errors=errors)
+
+    async def finish(self) -> None:
+        """Wait for the writes whose callers stopped waiting."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
+    async def _follow(self, following: ListRef, followers: ListRef) -> Written:
+        async with self._locks.hold([(following.user_id, followers.user_id)]):
+            addition = Addition(following, followers.user_id, 0)
+            access = self._instances.of(following.shard)
+            [added] = await access.write(lambda lists: lists.add([addition], self._limit))
+            if not added.time_us:
+                raise FollowLimit(self._limit)
+            inverse = Addition(followers, following.user_id, added.time_us)
+            access = self._instances.of(followers.shard)
+            pending = await self._inverse(access, 1, lambda lists: lists.put([inverse]))
+            return Written(added.changed, added.time_us, pending > 0)
+
+    async def _unfollow(self, following: ListRef, followers: ListRef) -> Written:
+        async with self._locks.hold([(following.user_id, followers.user_id)]):
+            access = self._instances.of(following.shard)
+            changed = await access.write(lambda lists: lists.remove(following, followers.user_id))
+            access = self._instances.of(followers.shard)
+            pending = await self._inverse(access, 1, lambda lists: lists.remove(followers, following.user_id))
+            return Written(changed, 0, pending > 0)
+
+    async def _import(self, rows: Sequence[Row]) -> Imported:
+        async with self._locks.hold((row.edge.list.user_id, row.edge.id) for row in rows):
+            added, errors = await self._add_forward(rows)
+            inverses = [row.inverse(self._placement, stands.time_us) for row, stands in added]
+            groups = group_by_instance([each.list.shard for each in inverses], self._instances)
+            pending = await gather_calls(
+                self._put_inverses(access, [inverses[i] for i in positions])
+                for access, positions in groups.items()
+            )
+        return Imported(
+            changed=sum(stands.changed for _, stands in added),
+            errors=errors,
+            inverse_pending=sum(each for each in pending if isinstance(each, int)),
+        )
+
+    async def _add_forward(
+        self, rows: Sequence[Row]
+    ) -> tuple[list[tuple[Row, Added]], dict[int, GraphError]]:
+        groups = group_by_instance([row.edge.list.shard for row in rows], self._instances)
+        answers = await gather_calls(
+            self._add(access, [rows[i].edge for i in positions]) for access, positions in groups.items()
+        )
+        added: list[tuple[Row, Added]] = []
+        errors: dict[int, GraphError] = {}
+        for positions, answer in zip(groups.values(), answers, strict=True):
+            for n, position in enumerate(positions):
+                row = rows[position]
+                if isinstance(answer, GraphError):
+                    errors[row.position] = answer
+                elif not answer[n].time_us:
+                    errors[row.position] = FollowLimit(self._limit)
+                else:
+                    added.append((row, answer[n]))
+        return added, errors
+
+    async def _add(self, access: InstanceAccess, edges: list[Addition]) -> list[Added]:
+        return await access.write(lambda lists: lists.add(edges, self._limit))
+
+    async def _put_inverses(self, access: InstanceAccess, inverses: list[Addition]) -> int:
+        return await self._inverse(access, len(inverses), lambda lists: lists.put(inverses))
+
+    async def _inverse(
+        self, access: InstanceAccess, edges: int, operation: Callable[[EdgeLists], Awaitable[Any]]
+    ) -> int:
+        """Write inverses; the first side stands already, so failing means only that they are pending."""
+        try:
+            await access.write(operation)
+        except TransientError as error:
+            name = access.instance.name
+            log.warning("inverse pending", instance=name, edges=edges, reason=error.reason)
+            self._metrics.inverse_pending.labels(name).inc(edges)
+            return edges
+        return 0
+
+    def _both_lists(self, follower_id: int, followee_id: int) -> tuple[ListRef, ListRef]:
+        follower_shard = self._placement.user_shard(follower_id, "follower_id")
+        followee_shard = self._placement.user_shard(followee_id, "followee_id")
+        check_pair(follower_id, followee_id, "followee_id")
+        return (
+            ListRef(follower_shard, ListKind.FOLLOWING, follower_id),
+            ListRef(followee_shard, ListKind.FOLLOWERS, followee_id),
+        )
+
+    async def _to_its_end(self, write: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.create_task(write)
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Marks the error as seen: the caller may be gone.
+            log.debug("write failed", error=repr(error))
