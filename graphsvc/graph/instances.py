@@ -82,7 +82,7 @@ class Instances:
         return self._accesses
 
     async def follow(self, topology: Topology) -> None:
-        """Go over to a newer map; connections to instances that did not change stay. Older ones are ignored."""
+        """Go over to a newer map; instances that did not change keep their connections."""
         if topology.version <= self.topology.version:
             return
         self.topology = topology

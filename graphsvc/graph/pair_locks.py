@@ -6,21 +6,31 @@ They hold within one process.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
-_STRIPES = 4_096
+Pair = tuple[int, int]
 
 
 class PairLocks:
-    """Locks shared by all pairs of a hash value: bounded memory, however many pairs there are."""
+    """A lock for every pair that is in use; others cost nothing."""
 
     def __init__(self) -> None:
-        self._locks = [asyncio.Lock() for _ in range(_STRIPES)]
+        self._held: dict[Pair, asyncio.Event] = {}
 
     @asynccontextmanager
-    async def hold(self, pairs: Iterable[tuple[int, int]]) -> AsyncIterator[None]:
-        """Hold the locks of all these pairs; taken in one order by everybody, so that nobody waits in a ring."""
-        async with AsyncExitStack() as held:
-            for stripe in sorted({hash(pair) % _STRIPES for pair in pairs}):
-                await held.enter_async_context(self._locks[stripe])
+    async def hold(self, pairs: Iterable[Pair]) -> AsyncIterator[None]:
+        """Hold the locks of all these pairs; taken all at once, so that nobody waits in a ring."""
+        wanted = frozenset(pairs)
+        while (released := self._in_use(wanted)) is not None:
+            await released.wait()
+        mine = asyncio.Event()
+        self._held.update(dict.fromkeys(wanted, mine))
+        try:
             yield
+        finally:
+            for pair in wanted:
+                del self._held[pair]
+            mine.set()
+
+    def _in_use(self, wanted: frozenset[Pair]) -> asyncio.Event | None:
+        return next((self._held[pair] for pair in wanted if pair in self._held), None)

@@ -80,7 +80,7 @@ def check_time(time_us: int, now_us: int, field: str) -> None:
         raise InvalidArgument(
             field,
             Reason.TIME_OUT_OF_RANGE,
-            f"{time_us} {problem}; times are microseconds from {EARLIEST_TIME_US} to now ({now_us}), 0 means now",
+            f"{time_us} {problem}; times are microseconds, {EARLIEST_TIME_US} to now ({now_us}), 0 means now",
         )
 
 

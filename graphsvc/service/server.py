@@ -1,0 +1,85 @@
+"""The gRPC server: services, health and reflection on one port."""
+
+from typing import Any
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from graphsvc.runtime.metrics import Metrics
+from graphsvc.runtime.settings import ServiceSettings
+from graphsvc.service.admin_servicer import AdminServicer
+from graphsvc.service.boundary import Boundary
+from graphsvc.service.follower_graph_servicer import FollowerGraphServicer
+from graphsvc.v1 import (
+    admin_service_pb2,
+    admin_service_pb2_grpc,
+    directory_service_pb2,
+    directory_service_pb2_grpc,
+    follower_graph_service_pb2,
+    follower_graph_service_pb2_grpc,
+)
+
+_GRAPH = follower_graph_service_pb2.DESCRIPTOR.services_by_name["FollowerGraphService"]
+_DIRECTORY = directory_service_pb2.DESCRIPTOR.services_by_name["DirectoryService"]
+_ADMIN = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
+SERVICES = (_GRAPH.full_name, _DIRECTORY.full_name, _ADMIN.full_name)
+
+
+class PortTaken(Exception):
+    """The address cannot be listened on; the message names it."""
+
+
+class Server:
+    """A server that is listening once `start` returned."""
+
+    def __init__(
+        self, settings: ServiceSettings, metrics: Metrics, graph: FollowerGraphServicer, admin: AdminServicer
+    ) -> None:
+        self._settings = settings
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(
+            maximum_concurrent_rpcs=settings.max_concurrent_calls,
+            # Without this a second server could take the same port, and half of its calls.
+            options=[("grpc.so_reuseport", 0)],
+        )
+        boundary = Boundary(
+            metrics,
+            settings.default_deadline_ms / 1_000,
+            {f"{_ADMIN.name}/BatchImportEdges": settings.import_deadline_ms / 1_000},
+        )
+        follower_graph_service_pb2_grpc.add_FollowerGraphServiceServicer_to_server(
+            boundary.serve(_GRAPH, graph), self._server
+        )
+        directory_service_pb2_grpc.add_DirectoryServiceServicer_to_server(
+            boundary.serve(_DIRECTORY, object()), self._server
+        )
+        admin_service_pb2_grpc.add_AdminServiceServicer_to_server(boundary.serve(_ADMIN, admin), self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        if settings.reflection:
+            names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, self._server)
+
+    async def start(self) -> int:
+        """Listen and serve; gives the port in use.
+
+        Raises:
+            PortTaken: the address cannot be listened on.
+        """
+        address = f"{self._settings.host}:{self._settings.port}"
+        try:
+            port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise PortTaken(f"cannot listen on {address}") from error
+        await self._server.start()
+        await self._report(health_pb2.HealthCheckResponse.SERVING)
+        return port
+
+    async def stop(self) -> None:
+        """Report NOT_SERVING, take no new calls, and let those in flight finish within the grace time."""
+        await self._report(health_pb2.HealthCheckResponse.NOT_SERVING)
+        await self._server.stop(self._settings.stop_grace_ms / 1_000)
+
+    async def _report(self, status: Any) -> None:
+        for name in ("", *SERVICES):
+            await self._health.set(name, status)
