@@ -14,12 +14,12 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import BusyLoadingError, RedisError
+from redis.exceptions import RedisError
 
 from graphsvc.backends.redis.node_config import (
     CONFIG_FILE,
@@ -33,8 +33,9 @@ from graphsvc.model.topology import Node
 
 NODE_HOST = "127.0.0.1"
 _POLL_S = 0.02
-_COMMAND_TIMEOUT_S = 5.0
+_PROBE_TIMEOUT_S = 1.0
 _LOG_LINES = 12
+_LOG_BYTES = 8192
 
 
 class NodeError(Exception):
@@ -42,14 +43,14 @@ class NodeError(Exception):
 
 
 @asynccontextmanager
-async def admin_client(node: Node) -> AsyncIterator[Redis]:
+async def admin_client(node: Node, timeout_s: float = 10.0) -> AsyncIterator[Redis]:
     """A connection for single commands to a node: no retries, closed at the end."""
     client = Redis(
         host=node.host,
         port=node.port,
         protocol=2,
-        socket_timeout=_COMMAND_TIMEOUT_S,
-        socket_connect_timeout=_COMMAND_TIMEOUT_S,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
         retry=Retry(NoBackoff(), 0),
         single_connection_client=True,
     )
@@ -62,11 +63,14 @@ async def admin_client(node: Node) -> AsyncIterator[Redis]:
 class NodeProcess:
     """A running node. Not to be made by hand: see `start` and `find`."""
 
-    def __init__(self, folder: Path, node: Node, pid: int, child: subprocess.Popen[bytes] | None) -> None:
+    def __init__(
+        self, folder: Path, node: Node, pid: int, child: subprocess.Popen[bytes] | None, log_begin: int
+    ) -> None:
         self.folder = folder
         self.node = node
         self.pid = pid
         self._child = child
+        self._log_begin = log_begin
 
     @classmethod
     async def start(
@@ -91,9 +95,9 @@ class NodeProcess:
             NodeError: it ended (with the last lines of its log), or did not answer in time and was ended.
             OSError: the folder cannot be written.
         """
-        process, log_begin = cls._spawn(binary, folder, Node(host=NODE_HOST, port=port))
+        process = cls._spawn(binary, folder, Node(host=NODE_HOST, port=port))
         try:
-            await process._wait_until_answering(answer_within_s, load_within_s, log_begin)
+            await process.wait_until_answering(answer_within_s, load_within_s)
         except BaseException:
             await process.stop()
             raise
@@ -112,14 +116,35 @@ class NodeProcess:
         if process is None:
             return None
         try:
-            process.pid = await process._pid_of_own(answer_within_s)
-            await process._wait_until_answering(answer_within_s, load_within_s, _size(folder / LOG_FILE))
+            await process.wait_until_answering(answer_within_s, load_within_s)
         except NodeError as error:
             raise NodeError(
-                f"a node still runs on {folder} (pid {process.pid}) but is of no use: {error}. "
-                f"Wait until it is, or stop it: kill {process.pid}"
+                f"{error}\nIt was started before and was left alone. Wait, or stop it: kill {process.pid}"
             ) from error
         return process
+
+    async def wait_until_answering(self, answer_within_s: float, load_within_s: float) -> None:
+        """Return when the node serves commands, its data loaded.
+
+        Raises:
+            NodeError: it ended, or does not answer in time.
+        """
+        begin = time.monotonic()
+        loading = False
+        while time.monotonic() < begin + (load_within_s if loading else answer_within_s):
+            if not self.running():
+                raise NodeError(f"the node on {self.folder} ended; its log:\n{self.log_tail()}")
+            persistence = await self._info_of_own("persistence")
+            if persistence is not None:
+                loading = bool(persistence["loading"])
+                if not loading:
+                    return
+            await asyncio.sleep(_POLL_S)
+        problem = "was still loading its data" if loading else "did not answer"
+        raise NodeError(
+            f"the node on {self.folder} (pid {self.pid}) {problem} "
+            f"after {time.monotonic() - begin:.0f} seconds; its log:\n{self.log_tail()}"
+        )
 
     def running(self) -> bool:
         """Whether the process still lives; it may hang."""
@@ -150,19 +175,15 @@ class NodeProcess:
         if not await self._ended_within(patience_s):
             raise NodeError(f"the node on {self.folder} (pid {self.pid}) cannot be ended")
 
-    def log_tail(self, begin: int = 0) -> str:
-        """The last lines of the node's log after byte `begin`, for messages."""
-        try:
-            with (self.folder / LOG_FILE).open("rb") as log:
-                log.seek(max(begin, _size(self.folder / LOG_FILE) - 8192))
-                lines = log.read().decode(errors="replace").splitlines()
-        except FileNotFoundError:
-            lines = []
+    def log_tail(self) -> str:
+        """The last lines that the process wrote into its log, for messages."""
+        with (self.folder / LOG_FILE).open("rb") as log:
+            log.seek(max(self._log_begin, _size(self.folder / LOG_FILE) - _LOG_BYTES))
+            lines = log.read().decode(errors="replace").splitlines()
         return "\n".join(lines[-_LOG_LINES:])
 
     @classmethod
-    def _spawn(cls, binary: Path, folder: Path, node: Node) -> tuple[Self, int]:
-        """Start the process; with it, the size of the log before it."""
+    def _spawn(cls, binary: Path, folder: Path, node: Node) -> Self:
         folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
         log_begin = _size(folder / LOG_FILE)
@@ -185,7 +206,7 @@ class NodeProcess:
                 )
             except OSError as error:
                 raise NodeError(f"{binary} cannot be run: {error.strerror}") from error
-        return cls(folder, node, child.pid, child), log_begin
+        return cls(folder, node, child.pid, child, log_begin)
 
     @classmethod
     def _holder(cls, folder: Path) -> Self | None:
@@ -196,16 +217,16 @@ class NodeProcess:
         port = configured_port((folder / CONFIG_FILE).read_text())
         if port is None:
             raise NodeError(f"a program holds {folder / LOCK_FILE} but left no configuration: end it first")
-        return cls(folder, Node(host=NODE_HOST, port=port), _recorded_pid(folder), child=None)
+        return cls(folder, Node(host=NODE_HOST, port=port), _recorded_pid(folder), None, log_begin=0)
 
     async def _shut_down(self) -> None:
-        if not self.running():
+        if not self.running() or await self._info_of_own("server") is None:
             return
         try:
-            async with admin_client(self.node) as client:
+            async with admin_client(self.node, _PROBE_TIMEOUT_S) as client:
                 await client.shutdown()
         except (RedisError, OSError):
-            pass  # it hangs, or its port is another's by now: the signals follow
+            pass  # it hangs: the signals follow
 
     def _signal(self, number: signal.Signals) -> None:
         # The lock (or the unreaped child) says that the process lives, so its id is not another's.
@@ -215,44 +236,18 @@ class NodeProcess:
     async def _ended_within(self, seconds: float) -> bool:
         return await _within(seconds, lambda: not self.running())
 
-    async def _pid_of_own(self, seconds: float) -> int:
-        """The process id that the node itself names, if it is the one of this folder."""
-        ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
-            try:
-                async with admin_client(self.node) as client:
-                    folder = (await client.config_get("dir"))["dir"]
-                    pid = (await client.info("server"))["process_id"]
-            except (RedisError, OSError):
-                await asyncio.sleep(_POLL_S)
-                continue
-            if folder is None or Path(folder) != self.folder:
-                raise NodeError(f"port {self.node.port} is answered by a node of another folder")
-            return int(pid)
-        raise NodeError(f"no answer on port {self.node.port}")
-
-    async def _wait_until_answering(self, answer_s: float, load_s: float, log_begin: int) -> None:
-        begin = time.monotonic()
-        loading = False
-        while time.monotonic() < begin + (load_s if loading else answer_s):
-            if not self.running():
-                raise NodeError(
-                    f"the node on {self.folder} ended while starting; its log:\n{self.log_tail(log_begin)}"
-                )
-            try:
-                async with admin_client(self.node) as client:
-                    await client.ping()
-            except BusyLoadingError:
-                loading = True
-            except (RedisError, OSError):
-                pass
-            else:
-                return
-            await asyncio.sleep(_POLL_S)
-        raise NodeError(
-            f"the node on {self.folder} {'was still loading' if loading else 'did not answer'} "
-            f"after {time.monotonic() - begin:.0f} seconds; its log:\n{self.log_tail(log_begin)}"
-        )
+    async def _info_of_own(self, section: str) -> dict[str, Any] | None:
+        """A section of INFO; None where nobody answers, or somebody else who has the port."""
+        try:
+            async with admin_client(self.node, _PROBE_TIMEOUT_S) as client:
+                folder = (await client.config_get("dir"))["dir"]
+                pid = (await client.info("server"))["process_id"]
+                if folder != str(self.folder) or (self._child is not None and pid != self.pid):
+                    return None
+                self.pid = pid
+                return await client.info(section)
+        except (RedisError, OSError):
+            return None
 
 
 def _is_locked(folder: Path) -> bool:
