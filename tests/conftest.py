@@ -17,7 +17,7 @@ from tests.nodes import (
     claim,
     cluster_of,
     empty_and_claim,
-    kill_nodes,
+    kill_nodes_under,
     start_nodes,
     two_instance_topology,
 )
@@ -32,9 +32,9 @@ def family(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def shared_nodes(family: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[NodeProcess]]:
     """Two nodes for the whole session, as the last test left them; tests take `nodes`."""
-    nodes = asyncio.run(start_nodes(family, tmp_path_factory.mktemp(f"shared-{family}")))
-    yield nodes
-    kill_nodes(nodes)
+    folder = tmp_path_factory.mktemp(f"shared-{family}")
+    yield asyncio.run(start_nodes(family, folder))
+    kill_nodes_under(folder)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def fresh_nodes(
     for node in nodes:
         await claim(node.node, cluster)
     yield nodes
-    kill_nodes(nodes)
+    kill_nodes_under(tmp_path)
 
 
 @pytest.fixture

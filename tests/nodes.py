@@ -1,11 +1,13 @@
 """Real nodes for tests: where their programs are, how they are claimed, which topology they make."""
 
+import asyncio
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from graphsvc.backends.redis.identity import IDENTITY_DATABASE, IDENTITY_KEY, identity_record
+from graphsvc.backends.redis.node_config import LOCK_FILE
 from graphsvc.backends.redis.node_process import NodeProcess, admin_client
 from graphsvc.backends.redis.server_binary import embedded_binary
 from graphsvc.model.ids import SHARDS
@@ -39,10 +41,19 @@ async def start_nodes(family: str, folder: Path, count: int = 2) -> list[NodePro
     return [await NodeProcess.start(binary, folder / f"node-{i}", free_port()) for i in range(count)]
 
 
-def kill_nodes(nodes: Sequence[NodeProcess]) -> None:
-    """End nodes at once; those ended already are left out."""
-    for node in nodes:
-        node.kill()
+def kill_nodes_under(folder: Path) -> None:
+    """End at once whatever node still runs on a folder anywhere below, whoever started it."""
+    for lock in folder.rglob(LOCK_FILE):
+        node = NodeProcess._holder(lock.parent)
+        if node is not None:
+            node.kill()
+
+
+async def until(condition: Callable[[], Awaitable[bool]], timeout_s: float = 30.0) -> None:
+    """Return once the condition holds; fail if it never does."""
+    async with asyncio.timeout(timeout_s):
+        while not await condition():
+            await asyncio.sleep(0.02)  # noqa: ASYNC110 (other processes set no events)
 
 
 def cluster_of(family: str, placement: PlacementName = PlacementName.ID) -> ClusterSettings:

@@ -1,6 +1,5 @@
 """Nodes as real processes: started, found again, stopped; never two on one folder."""
 
-import asyncio
 import os
 import signal
 import socket
@@ -10,19 +9,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
 from graphsvc.backends.redis.node_config import configured_port, node_config
 from graphsvc.backends.redis.node_process import NodeError, NodeProcess, admin_client
 from graphsvc.backends.redis.server_binary import BinaryError, inspect_binary, parse_version
 from graphsvc.model.topology import Node
-from tests.nodes import free_port, server_binary
+from tests.nodes import free_port, kill_nodes_under, server_binary, until
 
 
 @pytest.fixture
 async def node(family: str, tmp_path: Path) -> AsyncIterator[NodeProcess]:
-    node = await NodeProcess.start(server_binary(family), tmp_path / 'a "node" \\ é', free_port())
-    yield node
-    node.kill()
+    yield await NodeProcess.start(server_binary(family), tmp_path / 'a "node" \\ é', free_port())
+    kill_nodes_under(tmp_path)
 
 
 async def test_serves_8192_databases_and_logs_every_write(node: NodeProcess) -> None:
@@ -49,14 +48,17 @@ async def test_keeps_what_was_written_through_stop_and_kill(node: NodeProcess, f
     async with admin_client(again.node) as client:
         await client.set("before kill", 2)
         # While the disk syncs, a write may stand in the process only, for a moment.
-        while (await client.info("persistence"))["aof_buffer_length"]:
-            await asyncio.sleep(0.01)
+        await until(lambda: _is_written(client))
     again.kill()
     await again.stop()
     last = await NodeProcess.start(server_binary(family), node.folder, node.node.port)
     async with admin_client(last.node) as client:
         assert await client.mget("before stop", "before kill") == [b"1", b"2"]
     await last.stop()
+
+
+async def _is_written(client: Redis) -> bool:
+    return (await client.info("persistence"))["aof_buffer_length"] == 0
 
 
 async def test_a_second_node_on_the_folder_is_refused(node: NodeProcess, family: str) -> None:
