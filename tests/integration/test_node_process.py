@@ -58,7 +58,7 @@ async def test_keeps_what_was_written_through_stop_and_kill(node: NodeProcess, f
 
 
 async def _is_written(client: Redis) -> bool:
-    return (await client.info("persistence"))["aof_buffer_length"] == 0
+    return bool((await client.info("persistence"))["aof_buffer_length"] == 0)
 
 
 async def test_a_second_node_on_the_folder_is_refused(node: NodeProcess, family: str) -> None:
