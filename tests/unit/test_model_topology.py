@@ -57,7 +57,7 @@ def test_a_gap_or_an_overlap_is_refused(ranges: list[tuple[int, int]], data: st.
     spoilt = data.draw(
         st.tuples(bounds, bounds).filter(lambda new: new != (first, last) and new[0] <= new[1])
     )
-    with pytest.raises(ValidationError, match="begins at shard|the ranges end at shard"):
+    with pytest.raises(ValidationError, match=r"begins at shard|the ranges end at shard"):
         topology(*named([*ranges[:index], spoilt, *ranges[index + 1 :]]))
 
 
