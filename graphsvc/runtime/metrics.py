@@ -2,10 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Thread
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
 
 from graphsvc import __version__
+
+_POLL_S = 0.05
+"""How soon a server that is told to stop notices."""
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
@@ -51,10 +57,19 @@ class Metrics:
         Raises:
             OSError: the port is taken.
         """
-        server, thread = start_http_server(port, host, registry=self.registry)
+        server = make_server(
+            host, port, make_wsgi_app(self.registry), ThreadingWSGIServer, handler_class=_QuietHandler
+        )
+        thread = Thread(target=server.serve_forever, args=(_POLL_S,), name="metrics", daemon=True)
+        thread.start()
         try:
             yield server.server_port
         finally:
             server.shutdown()
             server.server_close()
             thread.join()
+
+
+class _QuietHandler(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Scrapes are no news."""
