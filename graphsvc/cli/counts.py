@@ -1,0 +1,61 @@
+"""`graphsvc counts`: exact counts of users' lists."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from graphsvc.cli.exits import ExitCode
+from graphsvc.cli.options import DEFAULT_TARGET, Json, Map, Target, Timeout
+from graphsvc.cli.output import put_json, put_table
+from graphsvc.cli.session import Session, open_session
+from graphsvc.v1 import follower_graph_service_pb2 as pb
+
+
+def counts(
+    users: Annotated[list[str], typer.Argument(metavar="USER...", help="Ids: decimal, or branded (USR...).")],
+    target: Target = DEFAULT_TARGET,
+    as_json: Json = False,
+    map_ids: Map = None,
+    timeout: Timeout = 10.0,
+) -> None:
+    """Show how many users each follows, and how many follow each (at most 1,000 a call). Exact.
+
+    Users whose instance does not answer are shown with the reason, and the exit code is then 3.
+
+    \b
+    Examples:
+      graphsvc counts 241294492511762325
+      graphsvc counts --map-ids user 1 2 3 --json
+    """
+    with open_session(target, timeout, map_ids) as session:
+        if not put_counts(session, users, as_json=as_json):
+            raise typer.Exit(ExitCode.UNAVAILABLE)
+
+
+def put_counts(session: Session, users: Sequence[str], *, as_json: bool) -> bool:
+    """Ask, print, and return whether all could be told."""
+    user_ids = [session.ids.read(each, "user") for each in users]
+    request = pb.GetCountsRequest(user_ids=user_ids, allow_partial=True)
+    answer = session.connection.call(session.connection.graph.GetCounts, request)
+    errors = {error.index: error.reason for error in answer.errors}
+    known = [(each, errors.get(index)) for index, each in enumerate(answer.users)]
+    if as_json:
+        put_json({"users": [_document(session, each, error) for each, error in known]})
+    else:
+        rows = [
+            (
+                session.name(each.user_id),
+                *((error, "") if error else (f"{each.following:,}", f"{each.followers:,}")),
+            )
+            for each, error in known
+        ]
+        put_table(("user", "following", "followers"), rows, right=("following", "followers"))
+    return not errors
+
+
+def _document(session: Session, counted: pb.UserCounts, error: str | None) -> dict[str, object]:
+    user: dict[str, object] = {"user": session.ids.write(counted.user_id)}
+    if error:
+        return user | {"error": error}
+    return user | {"following": counted.following, "followers": counted.followers}

@@ -1,0 +1,203 @@
+"""Reads an edge file of any size as batches of columns: plain or gzip, from a path or standard input.
+
+Every batch knows where it ends, in bytes and lines, so that a reader can begin there again. What the batches
+hold is decided in edge_layout.py and edge_rows.py.
+"""
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol, cast
+
+from graphsvc.cli.edge_layout import FileUnusable, Layout, LayoutOptions, detect_layout
+from graphsvc.cli.edge_rows import Rows, read_rows
+
+STDIN = Path("-")
+
+_PIECE = 1 << 18
+_LONGEST_LINE = 16 << 20
+_BOM = b"\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
+_OTHER_FORMATS = {
+    b"\x28\xb5\x2f\xfd": "zstd-compressed; decompress it into the command: zstd -dc FILE | graphsvc import -",
+    b"BZh": "bzip2-compressed; decompress it into the command: bzip2 -dc FILE | graphsvc import -",
+    b"\xfd7zXZ": "xz-compressed; decompress it into the command: xz -dc FILE | graphsvc import -",
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"PAR1": "a Parquet file; write it as CSV first",
+    b"\xff\xfe": "UTF-16; convert it first: iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "UTF-16; convert it first: iconv -f UTF-16 -t UTF-8",
+}
+
+
+class FileDamaged(Exception):
+    """The file ends or breaks in the middle; all before that was given out already."""
+
+
+class _Stream(Protocol):
+    """What is asked of a binary stream."""
+
+    def read1(self, size: int, /) -> bytes: ...
+    def seek(self, offset: int, /) -> int: ...
+
+
+class Place(NamedTuple):
+    """A place between two lines."""
+
+    offset: int
+    """Bytes before it, uncompressed."""
+    line: int
+    """Lines before it."""
+
+
+START = Place(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An open file."""
+
+    stream: _Stream
+    raw: BinaryIO
+    compressed: bool
+    size: int | None
+    """Bytes on disk; None: not known (standard input)."""
+
+    def position(self) -> int:
+        """Bytes read so far, of `size`."""
+        return self.raw.tell() if self.size is not None else 0
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Source]:
+    """Open a file, or standard input as `-`; gzip is told by its first bytes.
+
+    Raises:
+        FileUnusable: it can't be opened, or is of a format that isn't read.
+    """
+    if path == STDIN:
+        yield _source(cast("BinaryIO", sys.stdin.buffer), None, path)
+        return
+    try:
+        if path.is_dir():
+            raise FileUnusable(f"{path} is a folder; name a file in it")
+        raw = path.open("rb")
+    except OSError as error:
+        raise FileUnusable(f"{path} can't be read: {error.strerror}") from error
+    with raw:
+        yield _source(cast("BinaryIO", raw), path.stat().st_size if path.is_file() else None, path)
+
+
+def _source(raw: BinaryIO, size: int | None, path: Path) -> Source:
+    begin: bytes = raw.peek(8)  # type: ignore[attr-defined] # both kinds are io.BufferedReader
+    for magic, what in _OTHER_FORMATS.items():
+        if begin.startswith(magic):
+            raise FileUnusable(f"{path} is {what}")
+    compressed = begin.startswith(_GZIP)
+    stream = gzip.GzipFile(fileobj=raw) if compressed else raw
+    return Source(cast("_Stream", stream), raw, compressed, size)
+
+
+class EdgeReader:
+    """Reads the rows of a source."""
+
+    def __init__(
+        self, source: Source, options: LayoutOptions, map_code: int | None, batch_lines: int
+    ) -> None:
+        """See `read_rows` for `map_code`; `batch_lines` is the most lines a batch has."""
+        self._source = source
+        self._options = options
+        self._map_code = map_code
+        self._batch_lines = batch_lines
+        self.layout: Layout | None = None
+        """Set once the first rows have been read; None: the file has none."""
+
+    def batches(self, start: Place = START) -> Iterator[tuple[Rows, Place]]:
+        """The rows from a place on (the start, or one that a former reader gave), each batch with its end.
+
+        Raises:
+            FileUnusable: no two columns, options that don't fit, or a line above 16 MiB.
+            FileDamaged: after the last whole line before the damage.
+        """
+        begin: list[list[bytes]] = []
+        lines = _line_batches(self._source.stream, self._batch_lines)
+        for batch in lines:
+            begin.append(batch)
+            self.layout = self._detect(begin)
+            if self.layout is not None:
+                break
+        if self.layout is None:
+            return
+        if start != START:
+            self._source.stream.seek(start.offset)
+            begin, lines = [], _line_batches(self._source.stream, self._batch_lines)
+        yield from self._rows(_chain(begin, lines), start, self.layout)
+
+    def _detect(self, begin: list[list[bytes]]) -> Layout | None:
+        first = begin[0][0].removeprefix(_BOM)
+        return detect_layout([first, *[line for batch in begin for line in batch][1:]], self._options)
+
+    def _rows(
+        self, batches: Iterator[list[bytes]], start: Place, layout: Layout
+    ) -> Iterator[tuple[Rows, Place]]:
+        place = start
+        open_lines: list[bytes] = []
+        for batch in batches:
+            lines = open_lines + batch
+            rows, end = self._read(lines, place, layout, final=False)
+            open_lines = lines[len(lines) - rows.unread :]
+            place = end
+            yield rows, end
+        if open_lines:
+            yield self._read(open_lines, place, layout, final=True)
+
+    def _read(self, lines: list[bytes], place: Place, layout: Layout, final: bool) -> tuple[Rows, Place]:
+        readable = lines
+        if place == START or place.line < layout.header_line:
+            readable = lines.copy()
+            if place == START:
+                readable[0] = readable[0].removeprefix(_BOM)
+            if place.line < layout.header_line <= place.line + len(lines):
+                readable[layout.header_line - place.line - 1] = b""
+        rows = read_rows(readable, place.line + 1, layout, self._map_code, final)
+        used = len(lines) - rows.unread
+        size = sum(map(len, lines[:used] if rows.unread else lines)) + used
+        return rows, Place(place.offset + size, place.line + used)
+
+
+def _chain(begin: list[list[bytes]], lines: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+    yield from begin
+    yield from lines
+
+
+def _line_batches(stream: _Stream, count: int) -> Iterator[list[bytes]]:
+    """Batches of at most `count` lines, without their newlines."""
+    lines: list[bytes] = []
+    rest = b""
+    damage: Exception | None = None
+    while True:
+        try:
+            # read1 gives what was read before a damage, where read would lose it.
+            piece = stream.read1(_PIECE)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            damage = error
+            break
+        if not piece:
+            break
+        *whole, rest = (rest + piece).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            raise FileUnusable("a line is longer than 16 MiB: this is no file of edges")
+        lines += whole
+        while len(lines) >= count:
+            yield lines[:count]
+            del lines[:count]
+    if rest and damage is None:
+        lines.append(rest)
+    if lines:
+        yield lines
+    if damage is not None:
+        # The last line may be cut in the middle of a number, so it isn't given out.
+        raise FileDamaged(f"the gzip data is damaged or cut short ({damage})") from damage

@@ -1,0 +1,37 @@
+"""`graphsvc following`: whom a user follows."""
+
+from graphsvc.cli.edge_pages import All, Limit, OldestFirst, PageToken, listing, put_listing
+from graphsvc.cli.options import DEFAULT_TARGET, Json, Map, Target, Timeout, UserId
+from graphsvc.cli.session import open_session
+from graphsvc.model.edges import ListKind
+
+
+def following(
+    user: UserId,
+    limit: Limit = 50,
+    everything: All = False,
+    oldest_first: OldestFirst = False,
+    page_token: PageToken = "",
+    target: Target = DEFAULT_TARGET,
+    as_json: Json = False,
+    map_ids: Map = None,
+    timeout: Timeout = 10.0,
+) -> None:
+    """Show whom a user follows, newest first, with the time of each follow and the exact total.
+
+    \b
+    Examples:
+      graphsvc following 241294492511762325
+      graphsvc following --map-ids user 7 --limit 10 --oldest-first
+      graphsvc following --map-ids user 7 --all --json | jq -r .id
+    """
+    with open_session(target, timeout, map_ids) as session:
+        asked = listing(
+            ListKind.FOLLOWING,
+            user,
+            limit=limit,
+            everything=everything,
+            oldest_first=oldest_first,
+            page_token=page_token,
+        )
+        put_listing(session, asked, as_json=as_json)
