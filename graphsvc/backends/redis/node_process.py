@@ -33,6 +33,7 @@ from graphsvc.model.topology import Node
 
 NODE_HOST = "127.0.0.1"
 _POLL_S = 0.02
+_WATCH_S = 0.2
 _PROBE_TIMEOUT_S = 1.0
 _LOG_LINES = 12
 _LOG_BYTES = 8192
@@ -110,10 +111,16 @@ class NodeProcess:
         """The node that still runs on this folder, once it answers; None if none does.
 
         Raises:
-            NodeError: one runs, but does not answer. It is left alone.
+            NodeError: one runs, but does not answer, or was not started by `start`. It is left alone.
         """
         process = cls._holder(folder)
         if process is None:
+            by_hand = cls._configured(folder)
+            if by_hand is not None and await by_hand.answers():
+                raise NodeError(
+                    f"a server that was started by hand runs on {folder} (pid {by_hand.pid}); "
+                    f"stop it first: kill {by_hand.pid}"
+                )
             return None
         try:
             await process.wait_until_answering(answer_within_s, load_within_s)
@@ -146,11 +153,20 @@ class NodeProcess:
             f"after {time.monotonic() - begin:.0f} seconds; its log:\n{self.log_tail()}"
         )
 
+    async def answers(self) -> bool:
+        """Whether it answers on its port, itself and not another that took the port; it may be loading."""
+        return await self._info_of_own("server") is not None
+
     def running(self) -> bool:
         """Whether the process still lives; it may hang."""
         if self._child is not None:
             return self._child.poll() is None
         return _is_locked(self.folder)
+
+    async def ended(self) -> None:
+        """Return when the process is no more."""
+        while self.running():  # noqa: ASYNC110 (a process that is not our child sets no event)
+            await asyncio.sleep(_WATCH_S)
 
     def kill(self) -> None:
         """End the process at once, with SIGKILL."""
@@ -211,16 +227,24 @@ class NodeProcess:
     @classmethod
     def _holder(cls, folder: Path) -> Self | None:
         """The process that holds the folder's lock, as far as its files tell."""
-        folder = folder.resolve()
         if not _is_locked(folder):
             return None
-        port = configured_port((folder / CONFIG_FILE).read_text())
-        if port is None:
+        process = cls._configured(folder)
+        if process is None:
             raise NodeError(f"a program holds {folder / LOCK_FILE} but left no configuration: end it first")
+        return process
+
+    @classmethod
+    def _configured(cls, folder: Path) -> Self | None:
+        """The process that the folder's files speak of; it may have ended."""
+        folder = folder.resolve()
+        port = configured_port(_read(folder / CONFIG_FILE))
+        if port is None:
+            return None
         return cls(folder, Node(host=NODE_HOST, port=port), _recorded_pid(folder), None, log_begin=0)
 
     async def _shut_down(self) -> None:
-        if not self.running() or await self._info_of_own("server") is None:
+        if not self.running() or not await self.answers():
             return
         try:
             async with admin_client(self.node, _PROBE_TIMEOUT_S) as client:
@@ -265,10 +289,12 @@ def _is_locked(folder: Path) -> bool:
 
 def _recorded_pid(folder: Path) -> int:
     """What the node wrote into its pid file; 0 where there is none yet."""
-    try:
-        return int((folder / PID_FILE).read_text())
-    except (FileNotFoundError, ValueError):
-        return 0
+    text = _read(folder / PID_FILE).strip()
+    return int(text) if text.isdigit() else 0
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def _size(path: Path) -> int:

