@@ -109,7 +109,7 @@ class Follows:
     async def _import(self, rows: Sequence[Row]) -> Imported:
         async with self._locks.hold((row.edge.list.user_id, row.edge.id) for row in rows):
             added, errors = await self._add_forward(rows)
-            inverses = [row.inverse(self._placement, stands.time_us) for row, stands in added]
+            inverses = [row.inverse(stands.time_us) for row, stands in added]
             groups = group_by_instance([each.list.shard for each in inverses], self._instances)
             pending = await gather_calls(
                 self._put_inverses(access, [inverses[i] for i in positions])

@@ -23,11 +23,13 @@ class Row(NamedTuple):
 
     position: int
     edge: Addition
+    target_shard: int
 
-    def inverse(self, placement: Placement, time_us: int) -> Addition:
+    def inverse(self, time_us: int) -> Addition:
         """The same edge in the followee's list, with the time that the first side has."""
-        shard = placement.user_shard(self.edge.id, "target_ids")
-        return Addition(ListRef(shard, ListKind.FOLLOWERS, self.edge.id), self.edge.list.user_id, time_us)
+        return Addition(
+            ListRef(self.target_shard, ListKind.FOLLOWERS, self.edge.id), self.edge.list.user_id, time_us
+        )
 
 
 def checked_rows(
@@ -50,11 +52,12 @@ def checked_rows(
     ):
         try:
             shard = placement.user_shard(follower_id, f"follower_ids[{i}]")
-            placement.user_shard(target_id, f"target_ids[{i}]")
+            target_shard = placement.user_shard(target_id, f"target_ids[{i}]")
             check_pair(follower_id, target_id, f"target_ids[{i}]")
             check_time(time_us, now_us, f"followed_at_us[{i}]")
         except InvalidArgument as error:
             errors[i] = error
         else:
-            rows.append(Row(i, Addition(ListRef(shard, ListKind.FOLLOWING, follower_id), target_id, time_us)))
+            following = ListRef(shard, ListKind.FOLLOWING, follower_id)
+            rows.append(Row(i, Addition(following, target_id, time_us), target_shard))
     return rows, errors

@@ -75,7 +75,7 @@ def test_bad_rows_of_an_import_are_told_one_by_one() -> None:
     rows, errors = checked_rows(ImportColumns(followers, targets, times), IdPlacement(), NOW)
     assert [row.position for row in rows] == [0]
     assert rows[0].edge.list.shard == 1
-    assert rows[0].inverse(IdPlacement(), 9).list.shard == 8191
+    assert rows[0].inverse(9).list.shard == 8191
     assert {i: error.reason for i, error in errors.items()} == {
         1: Reason.ID_OUT_OF_RANGE,
         2: Reason.SELF_FOLLOW,
