@@ -19,7 +19,7 @@ from graphsvc.runtime.settings import LimitSettings
 from graphsvc.v1 import admin_service_pb2, edges_pb2
 from graphsvc.v1 import follower_graph_service_pb2 as pb
 from tests.errors import refusal
-from tests.nodes import cluster_of, empty_and_claim
+from tests.nodes import claim, cluster_of, empty_and_claim, start_nodes, two_instance_topology
 from tests.services import Service, running_service
 
 LOW, HIGH = pack(5, 3, 1), pack(8000, 3, 2)
@@ -247,3 +247,24 @@ async def test_metrics_tell_calls_and_commands_but_no_user(service: Service) -> 
     assert 'graphsvc_redis_commands_total{command="ZADD",instance="instance-1"} 1.0' in text
     assert str(LOW) not in text
     assert str(HIGH) not in text
+
+
+async def test_the_service_follows_the_map(
+    fresh_nodes: list[NodeProcess], family: str, tmp_path: Path
+) -> None:
+    """Instance-1 goes to another node: from then on its shards are asked there."""
+    [elsewhere] = await start_nodes(family, tmp_path / "elsewhere", 1)
+    await claim(elsewhere.node, cluster_of(family))
+    topology = two_instance_topology(fresh_nodes)
+    async with running_service(tmp_path, cluster_of(family), topology) as service:
+        await service.graph.FollowUser(follow(HIGH, LOW))
+        first, second = topology.instances
+        moved = second.model_copy(update={"primary": elsewhere.node, "epoch": second.epoch + 1})
+        await service.coordinator.replace(Topology(version=2, instances=(first, moved)))
+        async with asyncio.timeout(10):
+            while (await counts(service, HIGH)) != [(0, 0)]:
+                await asyncio.sleep(0.02)
+        assert await counts(service, LOW) == [(0, 1)]
+        assert (await service.graph.FollowUser(follow(HIGH, CROWD[0]))).changed
+        info = await service.admin.GetClusterInfo(admin_service_pb2.GetClusterInfoRequest())
+        assert (info.map_version, info.instances[1].primary) == (2, str(elsewhere.node))
