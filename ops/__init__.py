@@ -1,0 +1,1 @@
+"""What runs, measures and deploys graphsvc; no part of the package."""
