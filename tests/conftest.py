@@ -5,13 +5,15 @@ A test that takes `family`, or any fixture built on it, runs once a family. To r
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from graphsvc.backends.redis.node_process import NodeProcess
 from graphsvc.model.topology import ClusterSettings, Topology
+from tests.dev_process import DevProcess
 from tests.nodes import (
     FAMILIES,
     claim,
@@ -61,6 +63,20 @@ async def fresh_nodes(
         await claim(node.node, cluster)
     yield nodes
     kill_nodes_under(tmp_path)
+
+
+@pytest.fixture
+def start_dev(tmp_path: Path) -> Iterator[Callable[..., DevProcess]]:
+    """Starts `graphsvc dev` on a data folder of this test's own, with more arguments; see DevProcess."""
+    started: list[DevProcess] = []
+
+    def start(*arguments: str, **options: Any) -> DevProcess:
+        started.append(DevProcess(tmp_path / "data", *arguments, **options))
+        return started[-1]
+
+    yield start
+    for each in reversed(started):
+        each.clean_up()
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def kill_nodes_under(folder: Path) -> None:
 async def until(condition: Callable[[], Awaitable[bool]], timeout_s: float = 30.0) -> None:
     """Return once the condition holds; fail if it never does."""
     async with asyncio.timeout(timeout_s):
-        while not await condition():  # noqa: ASYNC110 (other processes set no events)
+        while not await condition():
             await asyncio.sleep(0.02)
 
 

@@ -10,11 +10,10 @@ from pydantic import ValidationError
 
 from graphsvc.cli.dev_plan import Refused
 from graphsvc.cli.dev_run import run
+from graphsvc.cli.exits import CommandError, ExitCode
 from graphsvc.model.placement import PlacementName
 from graphsvc.runtime.logs import configure_logs
 from graphsvc.runtime.settings import Settings, load_settings
-
-EXIT_REFUSED = 2
 
 
 def dev(
@@ -58,13 +57,13 @@ def dev(
     folder and it is there, also after a crash. When the service answers, one line on standard output
     says so: graphsvc ready on HOST:PORT. Ctrl-C or SIGTERM stops it, after calls in flight.
 
+    Exits with 0 when it was stopped, with 2 when it cannot serve as asked: the message says what to do.
+
+    \b
     Examples:
-
-        graphsvc dev
-
-        graphsvc dev --data ./graph --port 50052 --metrics-port 0
-
-        graphsvc dev --data ./graph-on-redis --redis-server /usr/bin/redis-server
+      graphsvc dev
+      graphsvc dev --data ./graph --port 50052 --metrics-port 0
+      graphsvc dev --data ./graph-on-redis --redis-server /usr/bin/redis-server
     """
     flags: dict[str, dict[str, object]] = {
         "service": {"host": host, "port": port, "metrics_port": metrics_port},
@@ -77,8 +76,7 @@ def dev(
         configure_logs(settings.log)
         asyncio.run(run(settings))
     except Refused as error:
-        typer.echo(f"graphsvc dev: {error}", err=True)
-        raise typer.Exit(EXIT_REFUSED) from error
+        raise CommandError(ExitCode.USAGE, str(error)) from error
 
 
 def _settings(file: Path | None, flags: dict[str, dict[str, object]]) -> Settings:

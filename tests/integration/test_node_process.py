@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from graphsvc.backends.redis.node_config import configured_port, node_config
 from graphsvc.backends.redis.node_process import NodeError, NodeProcess, admin_client
@@ -90,6 +91,28 @@ async def test_is_found_again_and_outlives_its_starter(family: str, tmp_path: Pa
 
 async def test_finds_nothing_where_nothing_ran(tmp_path: Path) -> None:
     assert await NodeProcess.find(tmp_path) is None
+
+
+async def test_a_server_started_by_hand_on_the_folder_is_reported(node: NodeProcess, family: str) -> None:
+    await node.stop()
+    by_hand = subprocess.Popen(  # noqa: ASYNC220
+        [server_binary(family), node.folder / "node.conf"], stdout=subprocess.DEVNULL
+    )
+    try:
+        await until(lambda: _is_up(node))
+        with pytest.raises(NodeError, match=rf"started by hand .*kill {by_hand.pid}"):
+            await NodeProcess.find(node.folder)
+    finally:
+        by_hand.kill()
+        by_hand.wait()
+
+
+async def _is_up(node: NodeProcess) -> bool:
+    try:
+        async with admin_client(node.node) as client:
+            return bool(await client.ping())
+    except RedisError:
+        return False
 
 
 async def test_a_node_that_hangs_is_reported_and_left_alone_but_can_be_stopped(node: NodeProcess) -> None:
