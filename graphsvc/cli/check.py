@@ -20,9 +20,9 @@ def check(
     map_ids: Map = None,
     timeout: Timeout = 10.0,
 ) -> None:
-    """Tell whether a user follows another, or each of several (at most 1,000).
+    """Tell whether a user follows another.
 
-    Exits with 0 if so (all of them), with 1 if not.
+    Or each of several others, at most 1,000. Exits with 0 if so (all of them), with 1 if not.
 
     \b
     Examples:

@@ -19,9 +19,10 @@ def counts(
     map_ids: Map = None,
     timeout: Timeout = 10.0,
 ) -> None:
-    """Show how many users each follows, and how many follow each (at most 1,000 a call). Exact.
+    """Show how many follow a user, and how many the user follows.
 
-    Users whose instance does not answer are shown with the reason, and the exit code is then 3.
+    Exact; of at most 1,000 users a call. Users whose instance does not answer are shown with the reason, and
+    the exit code is then 3.
 
     \b
     Examples:

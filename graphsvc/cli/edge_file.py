@@ -7,9 +7,10 @@ hold is decided in edge_layout.py and edge_rows.py.
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, cast
 
@@ -112,36 +113,57 @@ class EdgeReader:
         self._options = options
         self._map_code = map_code
         self._batch_lines = batch_lines
+        self._begin: list[list[bytes]] = []
+        self._lines = _line_batches(source.stream, batch_lines)
         self.layout: Layout | None = None
-        """Set once the first rows have been read; None: the file has none."""
+        """Set by `detect`; None: the file has no rows."""
+
+    def detect(self) -> Layout | None:
+        """Read as far as the first rows and tell the layout; `batches` gives those rows again.
+
+        Raises:
+            FileUnusable: no two columns, or options that don't fit.
+            FileDamaged: the damage is before the first row.
+        """
+        while self.layout is None and (batch := next(self._lines, None)) is not None:
+            self._begin.append(batch)
+            self.layout = self._detect(self._begin)
+        return self.layout
+
+    def lines_in_file(self) -> int:
+        """About how many lines the file has, judged by those that `detect` read; 0: its size is not known."""
+        lines = [line for batch in self._begin for line in batch]
+        if not lines or self._source.size is None:
+            return 0
+        read = self._source.position() if self._source.compressed else sum(map(len, lines)) + len(lines)
+        return self._source.size * len(lines) // read
 
     def batches(self, start: Place = START) -> Iterator[tuple[Rows, Place]]:
         """The rows from a place on (the start, or one that a former reader gave), each batch with its end.
 
+        To be called once.
+
         Raises:
-            FileUnusable: no two columns, options that don't fit, or a line above 16 MiB.
+            FileUnusable: as of `detect`, or a line is longer than 16 MiB.
             FileDamaged: after the last whole line before the damage.
         """
-        begin: list[list[bytes]] = []
-        lines = _line_batches(self._source.stream, self._batch_lines)
-        for batch in lines:
-            begin.append(batch)
-            self.layout = self._detect(begin)
-            if self.layout is not None:
-                break
-        if self.layout is None:
+        layout = self.detect()
+        if layout is None:
             return
-        if start != START:
+        batches: Iterable[list[bytes]]
+        if start == START:
+            batches = chain(self._begin, self._lines)
+        else:
             self._source.stream.seek(start.offset)
-            begin, lines = [], _line_batches(self._source.stream, self._batch_lines)
-        yield from self._rows(_chain(begin, lines), start, self.layout)
+            batches = _line_batches(self._source.stream, self._batch_lines)
+        yield from self._rows(batches, start, layout)
 
     def _detect(self, begin: list[list[bytes]]) -> Layout | None:
         first = begin[0][0].removeprefix(_BOM)
         return detect_layout([first, *[line for batch in begin for line in batch][1:]], self._options)
 
     def _rows(
-        self, batches: Iterator[list[bytes]], start: Place, layout: Layout
+        self, batches: Iterable[list[bytes]], start: Place, layout: Layout
     ) -> Iterator[tuple[Rows, Place]]:
         place = start
         open_lines: list[bytes] = []
@@ -166,11 +188,6 @@ class EdgeReader:
         used = len(lines) - rows.unread
         size = sum(map(len, lines[:used] if rows.unread else lines)) + used
         return rows, Place(place.offset + size, place.line + used)
-
-
-def _chain(begin: list[list[bytes]], lines: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
-    yield from begin
-    yield from lines
 
 
 def _line_batches(stream: _Stream, count: int) -> Iterator[list[bytes]]:

@@ -119,8 +119,7 @@ def _cells(session: Session, edge_id: int, time_us: int) -> tuple[str, ...]:
 
 def _command(session: Session, asked: Listing, token: str) -> str:
     """The command that goes on after this page."""
-    words = ["graphsvc", asked.kind.value, asked.user]
-    words += ["--map-ids", session.map_ids] if session.map_ids else []
+    words = ["graphsvc", asked.kind.value, asked.user, *session.flags()]
     words += ["--oldest-first"] if asked.oldest_first else []
     words += ["--limit", str(asked.limit), "--page-token", token]
     return shlex.join(words)

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 from graphsvc.cli.edge_layout import FileUnusable
 from graphsvc.client.errors import CallError
-from graphsvc.model.errors import GraphError, InvalidArgument, TransientError
+from graphsvc.model.errors import GraphError, InvalidArgument, Reason, TransientError
 
 
 class ExitCode(IntEnum):
@@ -16,6 +16,7 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 3
     FAILED = 4
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 HELP = """\b
@@ -72,6 +73,8 @@ def _of_call(error: CallError) -> tuple[ExitCode, str]:
         )
     if error.transient:
         return ExitCode.UNAVAILABLE, f"{error.message}; try again later"
+    if error.reason == Reason.ID_WRONG_TYPE:
+        return ExitCode.USAGE, f"{error.message} (with --map-ids user, small integers stand for users)"
     if error.code in _BAD_INPUT:
         return ExitCode.USAGE, error.message
     return ExitCode.FAILED, f"{error.message} ({error.code})"

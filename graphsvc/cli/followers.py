@@ -17,7 +17,9 @@ def followers(
     map_ids: Map = None,
     timeout: Timeout = 10.0,
 ) -> None:
-    """Show who follows a user, newest first, with the time of each follow and the exact total.
+    """Show who follows a user.
+
+    Newest first, with the time of each follow and the exact total.
 
     \b
     Examples:

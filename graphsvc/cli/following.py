@@ -17,7 +17,9 @@ def following(
     map_ids: Map = None,
     timeout: Timeout = 10.0,
 ) -> None:
-    """Show whom a user follows, newest first, with the time of each follow and the exact total.
+    """Show whom a user follows.
+
+    Newest first, with the time of each follow and the exact total.
 
     \b
     Examples:

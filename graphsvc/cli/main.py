@@ -53,7 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # gRPC would write about lost connections on standard error; what matters of it comes as an error.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # Only the command that is asked for is loaded: all of them take half a second.
-    names = given[:1] if given and given[0] in COMMANDS else list(COMMANDS)
+    if given[:1] == ["--version"]:
+        names = []
+    else:
+        names = given[:1] if given and given[0] in COMMANDS else list(COMMANDS)
     try:
         build(names)(given, prog_name="graphsvc")
     except Exception as error:  # noqa: BLE001 (whatever it is, the user gets a line, not a traceback)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from graphsvc.cli.exits import CommandError, ExitCode
 from graphsvc.cli.id_text import IdText, branded_user
-from graphsvc.cli.options import MapIds
+from graphsvc.cli.options import DEFAULT_TARGET, MapIds
 from graphsvc.client.connection import Connection
 from graphsvc.model.placement import PlacementName
 from graphsvc.v1 import admin_service_pb2 as admin_pb
@@ -41,6 +41,12 @@ class Session:
         """An id for people: with its branded form under hash placement."""
         text = self.ids.write(user_id)
         return f"{text} ({branded_user(user_id)})" if self.shows_brands else text
+
+    def flags(self) -> list[str]:
+        """The options that another command needs to mean the same."""
+        mapping = ["--map-ids", self.map_ids.value] if self.map_ids else []
+        target = self.connection.target
+        return mapping + ([] if target == DEFAULT_TARGET else ["--target", target])
 
     @cached_property
     def shows_brands(self) -> bool:

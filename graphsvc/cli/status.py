@@ -10,9 +10,10 @@ from graphsvc.v1 import admin_service_pb2 as pb
 
 
 def status(target: Target = DEFAULT_TARGET, as_json: Json = False, timeout: Timeout = 10.0) -> None:
-    """Show the cluster, its limits, and each instance: its shards, and whether its primary answers.
+    """Show the cluster and its instances.
 
-    Exits with 0 if the service serves and all instances can be reached, with 3 otherwise.
+    Its limits, and of each instance the shards, and whether its primary answers. Exits with 0 if the service
+    serves and all instances can be reached, with 3 otherwise.
 
     \b
     Examples:
