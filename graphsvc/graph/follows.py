@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import structlog
 
 from graphsvc.backends.edge_lists import Added, Addition, EdgeLists
-from graphsvc.graph.import_columns import ImportColumns, Row, checked_rows
+from graphsvc.graph.import_columns import ImportColumns, Row, check_columns, checked_rows
 from graphsvc.graph.instances import InstanceAccess, Instances, gather_calls, group_by_instance
 from graphsvc.graph.pair_locks import PairLocks
 from graphsvc.graph.request_rules import check_pair
@@ -22,6 +22,9 @@ from graphsvc.model.placement import Placement
 from graphsvc.runtime.metrics import Metrics
 
 T = TypeVar("T")
+
+SLICE = 1_000
+"""Edges of an import that are worked on at a stretch: other calls get their turn in between."""
 
 log = structlog.get_logger()
 
@@ -71,15 +74,14 @@ class Follows:
 
         An edge that is refused is not written at all, and harms no other.
         """
-        rows, errors = checked_rows(columns, self._placement, time.time_ns() // 1_000)
-        imported = await self._to_its_end(self._import(rows))
-        errors.update(imported.errors)
+        check_columns(columns)
+        imported = await self._to_its_end(self._import(columns))
+        refused = len(imported.errors)
         self._metrics.imported_edges.labels("changed").inc(imported.changed)
-        self._metrics.imported_edges.labels("refused").inc(len(errors))
-        self._metrics.imported_edges.labels("unchanged").inc(
-            len(columns.follower_ids) - len(errors) - imported.changed
-        )
-        return imported._replace(errors=errors)
+        self._metrics.imported_edges.labels("refused").inc(refused)
+        unchanged = len(columns.follower_ids) - refused - imported.changed
+        self._metrics.imported_edges.labels("unchanged").inc(unchanged)
+        return imported
 
     async def finish(self) -> None:
         """Wait for the writes whose callers stopped waiting."""
@@ -106,7 +108,18 @@ class Follows:
             pending = await self._inverse(access, 1, lambda lists: lists.remove(followers, following.user_id))
             return Written(changed, 0, pending > 0)
 
-    async def _import(self, rows: Sequence[Row]) -> Imported:
+    async def _import(self, columns: ImportColumns) -> Imported:
+        now_us, edges = time.time_ns() // 1_000, len(columns.follower_ids)
+        slices = [range(at, min(at + SLICE, edges)) for at in range(0, edges, SLICE)]
+        parts = await asyncio.gather(*(self._import_slice(columns, each, now_us) for each in slices))
+        return Imported(
+            changed=sum(part.changed for part in parts),
+            errors={position: error for part in parts for position, error in part.errors.items()},
+            inverse_pending=sum(part.inverse_pending for part in parts),
+        )
+
+    async def _import_slice(self, columns: ImportColumns, positions: range, now_us: int) -> Imported:
+        rows, refused = checked_rows(columns, positions, self._placement, now_us)
         async with self._locks.hold((row.edge.list.user_id, row.edge.id) for row in rows):
             added, errors = await self._add_forward(rows)
             inverses = [row.inverse(stands.time_us) for row, stands in added]
@@ -117,7 +130,7 @@ class Follows:
             )
         return Imported(
             changed=sum(stands.changed for _, stands in added),
-            errors=errors,
+            errors=refused | errors,
             inverse_pending=sum(each for each in pending if isinstance(each, int)),
         )
 

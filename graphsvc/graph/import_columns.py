@@ -32,10 +32,8 @@ class Row(NamedTuple):
         )
 
 
-def checked_rows(
-    columns: ImportColumns, placement: Placement, now_us: int
-) -> tuple[list[Row], dict[int, GraphError]]:
-    """The right rows, and what is wrong with each of the others, by position.
+def check_columns(columns: ImportColumns) -> None:
+    """Refuse columns that do not fit together.
 
     Raises:
         InvalidArgument: no rows, too many, or columns of differing lengths.
@@ -45,11 +43,17 @@ def checked_rows(
     check_lengths(follower_ids, "follower_ids", target_ids, "target_ids")
     if times:
         check_lengths(follower_ids, "follower_ids", times, "followed_at_us")
+
+
+def checked_rows(
+    columns: ImportColumns, positions: range, placement: Placement, now_us: int
+) -> tuple[list[Row], dict[int, GraphError]]:
+    """The right rows among these positions, and what is wrong with each of the others, by position."""
     rows: list[Row] = []
     errors: dict[int, GraphError] = {}
-    for i, (follower_id, target_id, time_us) in enumerate(
-        zip(follower_ids, target_ids, times or [0] * len(follower_ids), strict=True)
-    ):
+    for i in positions:
+        follower_id, target_id = columns.follower_ids[i], columns.target_ids[i]
+        time_us = columns.followed_at_us[i] if columns.followed_at_us else 0
         try:
             shard = placement.user_shard(follower_id, f"follower_ids[{i}]")
             target_shard = placement.user_shard(target_id, f"target_ids[{i}]")

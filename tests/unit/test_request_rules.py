@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphsvc.graph.import_columns import ImportColumns, checked_rows
+from graphsvc.graph.import_columns import ImportColumns, check_columns, checked_rows
 from graphsvc.graph.request_rules import (
     CLOCK_TOLERANCE_US,
     MAX_IMPORT_EDGES,
@@ -72,7 +72,7 @@ def test_bad_rows_of_an_import_are_told_one_by_one() -> None:
     followers = [ANN, 0, ANN, 2**62, DORMANT, BOARD, ANN, ANN]
     targets = [BEN, BEN, ANN, BEN, BEN, BEN, BEN, DORMANT]
     times = [NOW, NOW, NOW, NOW, NOW, NOW, 5, NOW]
-    rows, errors = checked_rows(ImportColumns(followers, targets, times), IdPlacement(), NOW)
+    rows, errors = checked_rows(ImportColumns(followers, targets, times), range(8), IdPlacement(), NOW)
     assert [row.position for row in rows] == [0]
     assert rows[0].edge.list.shard == 1
     assert rows[0].inverse(9).list.shard == 8191
@@ -99,5 +99,5 @@ def test_bad_rows_of_an_import_are_told_one_by_one() -> None:
 )
 def test_columns_that_do_not_fit_are_refused_whole(columns: ImportColumns, field: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        checked_rows(columns, IdPlacement(), NOW)
+        check_columns(columns)
     assert caught.value.field == field
