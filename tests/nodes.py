@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import socket
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -43,10 +44,12 @@ async def start_nodes(family: str, folder: Path, count: int = 2) -> list[NodePro
 
 def kill_nodes_under(folder: Path) -> None:
     """End at once whatever node still runs on a folder anywhere below, whoever started it."""
+    ends = time.monotonic() + 10
     for lock in folder.rglob(LOCK_FILE):
-        node = NodeProcess._holder(lock.parent)
-        if node is not None:
-            node.kill()
+        while (node := NodeProcess._holder(lock.parent)) is not None:
+            node.kill()  # in vain while it has just begun and its process id is not known
+            time.sleep(0.01)
+            assert time.monotonic() < ends, f"the node on {lock.parent} cannot be ended"
 
 
 async def until(condition: Callable[[], Awaitable[bool]], timeout_s: float = 30.0) -> None:

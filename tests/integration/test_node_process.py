@@ -1,5 +1,6 @@
 """Nodes as real processes: started, found again, stopped; never two on one folder."""
 
+import asyncio
 import os
 import signal
 import socket
@@ -63,7 +64,7 @@ async def _is_written(client: Redis) -> bool:
 
 
 async def test_a_second_node_on_the_folder_is_refused(node: NodeProcess, family: str) -> None:
-    with pytest.raises(NodeError, match=rf"already runs on .* \(pid {node.pid}\)"):
+    with pytest.raises(NodeError, match="a node already runs on"):
         await NodeProcess.start(server_binary(family), node.folder, free_port())
     assert configured_port((node.folder / "node.conf").read_text()) == node.node.port
 
@@ -122,6 +123,14 @@ async def test_a_node_that_hangs_is_reported_and_left_alone_but_can_be_stopped(n
     assert node.running()
     await node.stop(patience_s=0.1)
     assert not node.running()
+
+
+async def test_a_node_that_ends_while_it_is_looked_for_is_none(node: NodeProcess) -> None:
+    os.kill(node.pid, signal.SIGSTOP)
+    looking = asyncio.create_task(NodeProcess.find(node.folder))
+    await asyncio.sleep(0)
+    node.kill()
+    assert await looking is None
 
 
 async def test_a_taken_port_fails_with_the_log_and_leaves_no_process(family: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -125,9 +125,11 @@ class NodeProcess:
         try:
             await process.wait_until_answering(answer_within_s, load_within_s)
         except NodeError as error:
-            raise NodeError(
-                f"{error}\nIt was started before and was left alone. Wait, or stop it: kill {process.pid}"
-            ) from error
+            if not process.running():
+                return None  # it was about to end
+            pid = process.pid or _recorded_pid(process.folder)
+            how = f"kill {pid}" if pid else f"fuser -k {process.folder / LOCK_FILE}"
+            raise NodeError(f"{error}\nIt ran before and was left alone. Wait, or stop it: {how}") from error
         return process
 
     async def wait_until_answering(self, answer_within_s: float, load_within_s: float) -> None:
@@ -149,7 +151,7 @@ class NodeProcess:
             await asyncio.sleep(_POLL_S)
         problem = "was still loading its data" if loading else "did not answer"
         raise NodeError(
-            f"the node on {self.folder} (pid {self.pid}) {problem} "
+            f"the node on {self.folder} {problem} "
             f"after {time.monotonic() - begin:.0f} seconds; its log:\n{self.log_tail()}"
         )
 
@@ -207,7 +209,9 @@ class NodeProcess:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise NodeError(f"a node already runs on {folder} (pid {_recorded_pid(folder)})") from error
+                raise NodeError(f"a node already runs on {folder}") from error
+            # A predecessor that was killed left its process id, which may be another's by now.
+            (folder / PID_FILE).unlink(missing_ok=True)
             (folder / CONFIG_FILE).write_text(node_config(folder, node))
             try:
                 # A session of its own: Ctrl-C in the terminal is for the service, which stops nodes last.
@@ -253,9 +257,12 @@ class NodeProcess:
             pass  # it hangs: the signals follow
 
     def _signal(self, number: signal.Signals) -> None:
-        # The lock (or the unreaped child) says that the process lives, so its id is not another's.
-        if self.running():
-            os.kill(self.pid, number)
+        # The lock (or the unreaped child) says that the process lives, so its id is not another's. An id of
+        # 0 is not known yet: a signal to it would be one to ourselves.
+        pid = self.pid or _recorded_pid(self.folder)
+        if pid and self.running():
+            with suppress(ProcessLookupError):  # it ended; a child that rewrites its log still holds the lock
+                os.kill(pid, number)
 
     async def _ended_within(self, seconds: float) -> bool:
         return await _within(seconds, lambda: not self.running())
