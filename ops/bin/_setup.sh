@@ -7,13 +7,13 @@
 #   bench  that, and numpy
 #   test   everything
 #
-# Environment: PYTHON names the interpreter to use (3.11 or newer); QUIET=1 leaves only errors.
+# Environment: PYTHON names the interpreter to use (3.11 or newer); QUIET=1 mutes pip.
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." && pwd -P)
 venv=$root/.venv
 
 say() {
-  [ -n "${QUIET-}" ] || printf 'graphsvc: %s\n' "$*" >&2
+  printf 'graphsvc: %s\n' "$*" >&2
 }
 
 fail() {
@@ -138,8 +138,7 @@ pick_python() {
 
 install_apt_packages() (
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    fail "missing here: $*. As root: apt-get install --no-install-recommends $*" \
-      "(on another system than Debian, what stands for them); then run this again"
+    fail "missing here: $* (Debian's names). As root: apt-get install --no-install-recommends $*; then run this again"
   fi
   say "installing Debian's $*"
   # No service starts: tests start their own servers, on ports of their own.
