@@ -7,7 +7,7 @@
 #   bench  that, and numpy
 #   test   everything
 #
-# Environment: PYTHON names the interpreter to use (3.11 or newer); QUIET=1 mutes pip.
+# Environment: PYTHON names the interpreter to use (3.11 or newer).
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." && pwd -P)
 venv=$root/.venv
@@ -66,21 +66,18 @@ is_wanted_python() {
 }
 
 install() {
-  local profile=$1 pip=("$venv/bin/python" -m pip install --progress-bar off --disable-pip-version-check) extras
+  local profile=$1 extras
   case $profile in
     dev) extras=stubs ;;
     bench) extras=stubs,bench ;;
     test) extras=dev ;;
   esac
-  pip+=(--constraint "$root/ops/constraints.txt")
-  [ -z "${QUIET-}" ] || pip+=(--quiet)
-
   if ! can_keep_venv; then make_venv; fi
   say "installing what '$profile' needs into $venv (once; about a minute)"
   # A setup that is cut off leaves this mark, and the next one begins anew.
   touch "$venv/.unfinished"
   # The build tool comes from the same constraints, not from a download of its own.
-  if "${pip[@]}" hatchling editables >&2 && "${pip[@]}" --no-build-isolation --editable "${root}[$extras]" >&2; then
+  if pip_install hatchling editables && pip_install --no-build-isolation --editable "${root}[$extras]"; then
     echo "$root" >"$venv/.made-at"
     stamp "$profile"
     rm "$venv/.unfinished"
@@ -88,6 +85,11 @@ install() {
     rm "$venv/.unfinished"
     fail "pip could not install what '$profile' needs (its messages stand above); mend that and run this again"
   fi
+}
+
+pip_install() {
+  "$venv/bin/python" -m pip install --progress-bar off --disable-pip-version-check \
+    --constraint "$root/ops/constraints.txt" "$@" | sed -nE '/^(Collecting|Successfully installed)/p' >&2
 }
 
 # Notes that a profile, and those it contains, are set up.
