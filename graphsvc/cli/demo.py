@@ -72,6 +72,7 @@ def _load(session: Session, edges: Sequence[DemoEdge]) -> Delivery:
             delivery = deliver(
                 columns,
                 lambda request: connection.once(connection.admin.BatchImportEdges, request),
+                session.ids.write,
                 retry.patient(_GIVE_UP_AFTER_S, Event()),
             )
             whole.edges += delivery.edges

@@ -217,4 +217,10 @@ def _line_batches(stream: _Stream, count: int) -> Iterator[list[bytes]]:
         yield lines
     if damage is not None:
         # The last line may be cut in the middle of a number, so it isn't given out.
-        raise FileDamaged(f"the gzip data is damaged or cut short ({damage})") from damage
+        raise FileDamaged(_describe(damage)) from damage
+
+
+def _describe(damage: Exception) -> str:
+    if isinstance(damage, EOFError):
+        return "the gzip data is cut short"
+    return f"the gzip data is damaged ({damage}), and what comes just before the damage may be wrong already"

@@ -295,5 +295,8 @@ def _not_a_number(column: str, field: bytes) -> _Bad:
 
 
 def _shown(field: bytes) -> str:
-    text = field.strip()[:_SHOWN].decode("utf-8", "backslashreplace")
-    return repr(text)
+    begin = field.strip()[:_SHOWN]
+    try:
+        return repr(begin.decode("utf-8"))
+    except UnicodeDecodeError:
+        return repr(begin).removeprefix("b")

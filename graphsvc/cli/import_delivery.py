@@ -15,6 +15,8 @@ LARGEST_BATCH = 10_000
 """Edges that the service takes in one call."""
 
 Send = Callable[[pb.BatchImportEdgesRequest], pb.BatchImportEdgesResponse]
+Name = Callable[[int], str]
+"""How an id is written for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Delivery:
     """One a line."""
 
 
-def deliver(edges: EdgeColumns, send: Send, retrying: tenacity.Retrying) -> Delivery:
+def deliver(edges: EdgeColumns, send: Send, name: Name, retrying: tenacity.Retrying) -> Delivery:
     """Send edges, again where that may help, until each is acknowledged or refused.
 
     Raises:
@@ -83,17 +85,19 @@ def deliver(edges: EdgeColumns, send: Send, retrying: tenacity.Retrying) -> Deli
     """
     delivery = Delivery()
     for begin in range(0, len(edges), LARGEST_BATCH):
-        _deliver_part(edges.part(begin, begin + LARGEST_BATCH), send, retrying, delivery)
+        _deliver_part(edges.part(begin, begin + LARGEST_BATCH), send, name, retrying, delivery)
     return delivery
 
 
-def _deliver_part(edges: EdgeColumns, send: Send, retrying: tenacity.Retrying, delivery: Delivery) -> None:
+def _deliver_part(
+    edges: EdgeColumns, send: Send, name: Name, retrying: tenacity.Retrying, delivery: Delivery
+) -> None:
     left = edges
 
     def attempt() -> None:
         nonlocal left
         response = send(left.request())
-        again = _settle(left, response, delivery)
+        again = _settle(left, response, name, delivery)
         if again:
             left = left.pick(error.index for error in again)
             raise _as_call_error(again)
@@ -102,7 +106,7 @@ def _deliver_part(edges: EdgeColumns, send: Send, retrying: tenacity.Retrying, d
 
 
 def _settle(
-    edges: EdgeColumns, response: pb.BatchImportEdgesResponse, delivery: Delivery
+    edges: EdgeColumns, response: pb.BatchImportEdgesResponse, name: Name, delivery: Delivery
 ) -> list[edges_pb2.ItemError]:
     """Take note of what is settled; returns the errors that a retry may help."""
     again = [error for error in response.errors if error.retry_after_ms]
@@ -111,8 +115,9 @@ def _settle(
         line = edges.lines[error.index]
         if not error.retry_after_ms and line not in refused:
             refused.add(line)
-            pair = f"follower {edges.followers[error.index]}, followee {edges.followees[error.index]}"
-            delivery.rejects.append(Reject(line, error.reason, f"refused by the service: {pair}"))
+            follower, followee = name(edges.followers[error.index]), name(edges.followees[error.index])
+            detail = f"refused by the service: follower {follower}, followee {followee}"
+            delivery.rejects.append(Reject(line, error.reason, detail))
     delivery.edges += len(edges) - len(response.errors)
     delivery.changed += response.changed
     delivery.inverse_pending += response.inverse_pending

@@ -8,7 +8,7 @@ import typer
 
 from graphsvc.cli.edge_file import EdgeReader, FileDamaged, Source, open_source
 from graphsvc.cli.edge_layout import LayoutOptions
-from graphsvc.cli.exits import CommandError, ExitCode
+from graphsvc.cli.exits import CommandError, ExitCode, exit_of
 from graphsvc.cli.import_report import Rejects, open_bar, open_rejects
 from graphsvc.cli.import_run import Import, Interruption, Plan
 from graphsvc.cli.import_state import ImportState, StateFile, Totals
@@ -41,8 +41,8 @@ def load_file(session: Session, file: Path, options: LoadOptions, *, as_json: bo
     """Load a file, from where an interrupted run was.
 
     Raises:
-        CommandError: interrupted, or the file is damaged; what is done is kept.
-        CallError: the service can't be reached or refuses; what is done is kept.
+        CommandError: interrupted, the file is damaged, or the service fails; what is done is kept.
+        CallError: the service can't be reached at the beginning.
         FileUnusable: there is nothing to be read.
         typer.Exit: lines were rejected.
     """
@@ -62,8 +62,8 @@ def load_file(session: Session, file: Path, options: LoadOptions, *, as_json: bo
             _put_totals(state.totals, as_json=as_json)
             raise CommandError(
                 ExitCode.USAGE,
-                f"{file}: {error}; imported is what comes before, to line {state.line:,}: "
-                "get the file whole and import it again",
+                f"{file}: {error}. Imported is what comes before, to line {state.line:,}: "
+                "get the file whole, import it again, and --compare",
             ) from error
     state_file.remove()
     _put_totals(state.totals, as_json=as_json)
@@ -95,7 +95,7 @@ def _load(
         layout = reader.detect()
         if layout is not None:
             bar.note(layout.describe())
-        loading = Import(plan, send, state, state_file, Rejects(bar, rejects_file), bar)
+        loading = Import(plan, send, session.ids.write, state, state_file, Rejects(bar, rejects_file), bar)
         # Standard input can't be taken up again, and a read of it can't be stopped politely.
         if state_file.path is None:
             loading.run(reader, source, interruption)
@@ -103,11 +103,18 @@ def _load(
         with interruption.listening():
             try:
                 loading.run(reader, source, interruption)
-            except CallError:
+            except CallError as error:
                 if interruption.signal is None:
-                    raise
+                    raise _gave_up(error, state) from error
     if interruption.signal is not None:
         raise _interrupted(interruption.signal, state)
+
+
+def _gave_up(error: CallError, state: ImportState) -> CommandError:
+    code, message = exit_of(error)
+    return CommandError(
+        code, f"{message}. Loaded up to line {state.line:,}; the same command given again goes on from there"
+    )
 
 
 def _interrupted(signal_number: int, state: ImportState) -> CommandError:

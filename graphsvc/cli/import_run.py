@@ -16,7 +16,7 @@ import tenacity
 from graphsvc.cli.edge_file import EdgeReader, FileDamaged, Place, Source
 from graphsvc.cli.edge_layout import FileUnusable
 from graphsvc.cli.edge_rows import Reject, Rows
-from graphsvc.cli.import_delivery import Delivery, EdgeColumns, Send, deliver
+from graphsvc.cli.import_delivery import Delivery, EdgeColumns, Name, Send, deliver
 from graphsvc.cli.import_report import Bar, Rejects
 from graphsvc.cli.import_state import ImportState, StateFile
 from graphsvc.client import retry
@@ -74,11 +74,19 @@ class Import:
     """One run over a file."""
 
     def __init__(
-        self, plan: Plan, send: Send, state: ImportState, state_file: StateFile, rejects: Rejects, bar: Bar
+        self,
+        plan: Plan,
+        send: Send,
+        name: Name,
+        state: ImportState,
+        state_file: StateFile,
+        rejects: Rejects,
+        bar: Bar,
     ) -> None:
         """`state` says where to begin, and is kept up to date."""
         self._plan = plan
         self._send = send
+        self._name = name
         self._state = state
         self._state_file = state_file
         self._rejects = rejects
@@ -125,15 +133,19 @@ class Import:
             window.append(_Batch(count, rows.rejects, end, source.position(), delivery))
             self._acknowledge(window, down_to=2 * self._plan.concurrency, total=source.size)
             if interruption.stop.is_set():
+                for batch in window:
+                    batch.delivery.cancel()  # only those that have not begun
                 return
 
     def _deliver(self, rows: Rows, retrying: tenacity.Retrying) -> Delivery:
-        return deliver(EdgeColumns.of(rows, mutual=self._plan.mutual), self._send, retrying)
+        return deliver(EdgeColumns.of(rows, mutual=self._plan.mutual), self._send, self._name, retrying)
 
     def _acknowledge(self, window: deque[_Batch], down_to: int, total: int | None) -> None:
         """Take the oldest batches out of the window, in order: only so one offset says what is done."""
         while len(window) > down_to:
             batch = window.popleft()
+            if batch.delivery.cancelled():
+                return
             delivery = batch.delivery.result()
             rejects = sorted([*batch.rejects, *delivery.rejects])
             state = self._state

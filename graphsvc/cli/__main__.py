@@ -1,0 +1,5 @@
+"""`python -m graphsvc.cli` is `graphsvc`."""
+
+from graphsvc.cli.main import main
+
+main()
