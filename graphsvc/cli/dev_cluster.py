@@ -118,6 +118,7 @@ class DevCluster:
                     taken=recorded.port,
                     to=port,
                 )
+        log.info("starting a node; it answers when its data is loaded", instance=name, folder=str(folder))
         self._nodes[index] = await self._start_node(folder, port, topology)
         self._adopted.discard(index)
         log.info("node started", instance=name, version=self._binary.version, **_facts(self._nodes[index]))

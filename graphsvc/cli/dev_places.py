@@ -7,6 +7,7 @@ import socket
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from graphsvc.cli.dev_plan import Refused
 
@@ -53,14 +54,27 @@ def check_port(host: str, port: int, flag: str) -> None:
     if not port:
         return
     try:
-        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            with socket.socket(family, kind, protocol) as probe:
-                # As servers do it: connections that just ended there are no hindrance, a listener is.
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(address)
-                probe.listen()
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise Refused(_port_problem(host, port, flag, error)) from error
+    errors = [error for each in addresses if (error := _listen_error(each[0], each[4])) is not None]
+    # A name may stand for addresses that this machine lacks, as localhost does where there is no IPv6.
+    absent = [error for error in errors if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)]
+    if len(absent) == len(addresses) or len(errors) > len(absent):
+        first = next((error for error in errors if error not in absent), errors[0])
+        raise Refused(_port_problem(host, port, flag, first)) from first
+
+
+def _listen_error(family: int, address: tuple[Any, ...]) -> OSError | None:
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            # As servers do it: connections that just ended there are no hindrance, a listener is.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen()
+    except OSError as error:
+        return error
+    return None
 
 
 def _port_problem(host: str, port: int, flag: str, error: OSError) -> str:

@@ -67,6 +67,28 @@ def test_an_address_of_another_machine_names_the_flag() -> None:
         check_port("192.0.2.1", 50051, "--port")
 
 
+def test_a_name_counts_by_the_addresses_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 0))
+    with socket.create_server((HOST, 0)) as server:
+        port = server.getsockname()[1]
+        here = (socket.AF_INET, socket.SOCK_STREAM, 6, "", (HOST, port))
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [elsewhere, here])
+        with pytest.raises(Refused, match="is taken"):
+            check_port("a.name", port, "--port")
+    check_port("a.name", port, "--port")
+
+
+def test_a_name_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(
+        Refused, match=r"no\.such\.name cannot be listened on: Name or service not known.*--host"
+    ):
+        check_port("no.such.name", 50051, "--port")
+
+
 def test_a_port_for_the_privileged_is_told_apart() -> None:
     error = OSError(errno.EACCES, "Permission denied")
     assert "above 1023 with --port" in dev_places._port_problem(HOST, 80, "--port", error)
