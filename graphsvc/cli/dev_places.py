@@ -57,7 +57,8 @@ def check_port(host: str, port: int, flag: str) -> None:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise Refused(_port_problem(host, port, flag, error)) from error
-    errors = [error for each in addresses if (error := _listen_error(each[0], each[4])) is not None]
+    found = [_listen_error(family, address) for family, _, _, _, address in addresses]
+    errors = [each for each in found if each is not None]
     # A name may stand for addresses that this machine lacks, as localhost does where there is no IPv6.
     absent = [error for error in errors if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)]
     if len(absent) == len(addresses) or len(errors) > len(absent):
