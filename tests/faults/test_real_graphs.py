@@ -28,7 +28,7 @@ AT_ONCE = 32
 
 def run_import(target: str, *arguments: str) -> dict[str, Any]:
     """`graphsvc import ... --json` as its user runs it; gives what it prints."""
-    command = [sys.executable, "-m", "graphsvc.cli.main", "import", *arguments, "--map-ids", "user"]
+    command = [sys.executable, "-m", "graphsvc", "import", *arguments, "--map-ids", "user"]
     done = subprocess.run(
         [*command, "--target", target, "--json"], capture_output=True, text=True, check=False
     )
