@@ -89,7 +89,7 @@ install() {
 
 pip_install() {
   "$venv/bin/python" -m pip install --progress-bar off --disable-pip-version-check \
-    --constraint "$root/ops/constraints.txt" "$@" | sed -nE '/^(Collecting|Successfully installed)/p' >&2
+    --constraint "$root/ops/constraints.txt" "$@" | sed -unE '/^(Collecting|Successfully installed)/p' >&2
 }
 
 # Notes that a profile, and those it contains, are set up.
