@@ -16,6 +16,7 @@ from graphsvc.cli.dev_cluster import FAILURES, DevCluster
 from graphsvc.cli.dev_places import check_port, own_folder
 from graphsvc.cli.dev_plan import Refused, wanted_cluster
 from graphsvc.cli.wiring import RunningService, start_service
+from graphsvc.model.topology import Node
 from graphsvc.runtime.metrics import Metrics
 from graphsvc.runtime.settings import Settings
 from graphsvc.service.server import PortTaken
@@ -121,11 +122,11 @@ def _absolute(program: Path) -> Path:
 
 
 def _announce(running: RunningService, data: Path, binary: ServerBinary) -> None:
-    target = f"{running.host}:{running.port}"
+    metrics = Node(host=running.host, port=running.metrics_port)
     typer.echo(
         f"data:    {data} (two nodes of {binary.family} {binary.version})\n"
-        f"metrics: http://{running.host}:{running.metrics_port}/metrics\n"
-        f"try:     graphsvc demo --target {target}",
+        f"metrics: http://{metrics}/metrics\n"
+        f"try:     graphsvc demo --target {running.target}",
         err=True,
     )
-    typer.echo(f"graphsvc ready on {target}")
+    typer.echo(f"graphsvc ready on {running.target}")

@@ -12,6 +12,7 @@ from graphsvc.graph.follows import Follows
 from graphsvc.graph.instances import Instances
 from graphsvc.graph.queries import Queries
 from graphsvc.model.placement import placement_of
+from graphsvc.model.topology import Node
 from graphsvc.runtime.metrics import Metrics
 from graphsvc.runtime.settings import Settings
 from graphsvc.service.admin_servicer import AdminServicer
@@ -35,6 +36,11 @@ class RunningService:
     port: int
     metrics_port: int
     _started: AsyncExitStack
+
+    @property
+    def target(self) -> str:
+        """Where clients reach it."""
+        return str(Node(host=self.host, port=self.port))
 
     async def stop(self) -> None:
         """Let calls in flight finish, then close everything, the last started first."""
@@ -78,8 +84,9 @@ async def start_service(settings: Settings, coordinator: Coordinator, metrics: M
         )
         port = await server.start()
         starting.push_async_callback(server.stop)
-        log.info("serving", address=f"{settings.service.host}:{port}", cluster=cluster.cluster)
-        return RunningService(settings.service.host, port, metrics_port, starting.pop_all())
+        running = RunningService(settings.service.host, port, metrics_port, starting.pop_all())
+        log.info("serving", address=running.target, cluster=cluster.cluster)
+        return running
 
 
 async def _follow_map(coordinator: Coordinator, instances: Instances, metrics: Metrics) -> None:
@@ -88,7 +95,7 @@ async def _follow_map(coordinator: Coordinator, instances: Instances, metrics: M
             async for topology in coordinator.watch():
                 await instances.follow(topology)
                 metrics.map_version.set(instances.topology.version)
-        except CoordinatorDamaged as error:
+        except (CoordinatorDamaged, OSError) as error:
             log.error("the map cannot be read; going on with the one in use", problem=str(error))  # noqa: TRY400
             await asyncio.sleep(MAP_RETRY_S)
 

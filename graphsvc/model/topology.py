@@ -21,13 +21,13 @@ class _Value(BaseModel):
 
 
 class Node(_Value):
-    """The address of one redis-server process."""
+    """The address of one server process; as text, HOST:PORT, or [HOST]:PORT of IPv6."""
 
     host: str = Field(min_length=1, max_length=253)
     port: int = Field(ge=1, le=65535)
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class Member(_Value):

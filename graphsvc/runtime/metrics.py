@@ -1,5 +1,6 @@
 """Prometheus metrics: by method and instance, never by user."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -57,9 +58,11 @@ class Metrics:
         Raises:
             OSError: the port is taken.
         """
-        server = make_server(
-            host, port, make_wsgi_app(self.registry), ThreadingWSGIServer, handler_class=_QuietHandler
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        server_class: type[ThreadingWSGIServer] = type(
+            "MetricsServer", (ThreadingWSGIServer,), {"address_family": family}
         )
+        server = make_server(host, port, make_wsgi_app(self.registry), server_class, _QuietHandler)
         thread = Thread(target=server.serve_forever, args=(_POLL_S,), name="metrics", daemon=True)
         thread.start()
         try:

@@ -66,7 +66,8 @@ class Server:
         Raises:
             PortTaken: the address cannot be listened on.
         """
-        address = f"{self._settings.host}:{self._settings.port}"
+        host, asked = self._settings.host, self._settings.port
+        address = f"[{host}]:{asked}" if ":" in host else f"{host}:{asked}"
         try:
             port = self._server.add_insecure_port(address)
         except RuntimeError as error:
