@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, cast
 
-from graphsvc.cli.edge_layout import FileUnusable, Layout, LayoutOptions, detect_layout
+from graphsvc.cli.edge_layout import SAMPLE_ROWS, FileUnusable, Layout, LayoutOptions, detect_layout, is_data
 from graphsvc.cli.edge_rows import Rows, read_rows
 
 STDIN = Path("-")
@@ -115,6 +115,7 @@ class EdgeReader:
         self._batch_lines = batch_lines
         self._begin: list[list[bytes]] = []
         self._lines = _line_batches(source.stream, batch_lines)
+        self._damage: FileDamaged | None = None
         self.layout: Layout | None = None
         """Set by `detect`; None: the file has no rows."""
 
@@ -123,11 +124,18 @@ class EdgeReader:
 
         Raises:
             FileUnusable: no two columns, or options that don't fit.
-            FileDamaged: the damage is before the first row.
         """
-        while self.layout is None and (batch := next(self._lines, None)) is not None:
-            self._begin.append(batch)
-            self.layout = self._detect(self._begin)
+        rows = 0
+        try:
+            while rows < SAMPLE_ROWS and (batch := next(self._lines, None)) is not None:
+                self._begin.append(batch)
+                rows += sum(map(is_data, batch))
+        except FileDamaged as error:
+            self._damage = error
+        lines = list(chain.from_iterable(self._begin))
+        if lines:
+            lines[0] = lines[0].removeprefix(_BOM)
+        self.layout = detect_layout(lines, self._options)
         return self.layout
 
     def lines_in_file(self) -> int:
@@ -147,20 +155,17 @@ class EdgeReader:
             FileUnusable: as of `detect`, or a line is longer than 16 MiB.
             FileDamaged: after the last whole line before the damage.
         """
-        layout = self.detect()
-        if layout is None:
-            return
-        batches: Iterable[list[bytes]]
-        if start == START:
-            batches = chain(self._begin, self._lines)
-        else:
-            self._source.stream.seek(start.offset)
-            batches = _line_batches(self._source.stream, self._batch_lines)
-        yield from self._rows(batches, start, layout)
+        layout = self.layout or self.detect()
+        if layout is not None:
+            yield from self._rows(self._from(start), start, layout)
+        if self._damage is not None:
+            raise self._damage
 
-    def _detect(self, begin: list[list[bytes]]) -> Layout | None:
-        first = begin[0][0].removeprefix(_BOM)
-        return detect_layout([first, *[line for batch in begin for line in batch][1:]], self._options)
+    def _from(self, start: Place) -> Iterable[list[bytes]]:
+        if start == START:
+            return chain(self._begin, self._lines)
+        self._source.stream.seek(start.offset)
+        return _line_batches(self._source.stream, self._batch_lines)
 
     def _rows(
         self, batches: Iterable[list[bytes]], start: Place, layout: Layout

@@ -4,11 +4,15 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
 from graphsvc.model.edges import EARLIEST_TIME_US
 
 LATEST_TIME_US = 4_102_444_800_000_000
 """2100-01-01T00:00:00Z: no edge is later. The service is stricter: it refuses what is ahead of its clock."""
+
+SAMPLE_ROWS = 1_000
+"""The rows that are looked at: the same ones whatever the size of a batch."""
 
 FOLLOWER_NAMES = (
     "follower_id",
@@ -105,7 +109,8 @@ def detect_layout(lines: Sequence[bytes], options: LayoutOptions) -> Layout | No
     Raises:
         FileUnusable: an option names no column, or the file has a single one.
     """
-    data = [(number, line) for number, line in enumerate(lines, start=1) if is_data(line)]
+    numbered = ((number, line) for number, line in enumerate(lines, start=1) if is_data(line))
+    data = list(islice(numbered, SAMPLE_ROWS))
     if not data:
         return None
     header_line, first = data[0]

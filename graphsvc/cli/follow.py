@@ -47,4 +47,4 @@ def put_written(session: Session, pair: tuple[int, int], answer: pb.WriteRespons
             }
         )
     elif answer.inverse_pending:
-        warn("this is durable, but the list of followers does not show it yet; repeating the command helps")
+        warn("durable, but the list of followers does not show it yet; repeating the command mends that")

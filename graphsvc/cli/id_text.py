@@ -28,7 +28,10 @@ class IdText:
                 return spread(number, self.map_code)
             return check_id(number, field)
         if text[:1].isalpha():
-            return branded.from_branded(text)[1]
+            try:
+                return branded.from_branded(text)[1]
+            except InvalidArgument as error:
+                raise InvalidArgument(field, error.reason, error.problem) from error
         raise InvalidArgument(
             field, Reason.ID_OUT_OF_RANGE, f"{text!r} is neither a decimal nor a branded id"
         )

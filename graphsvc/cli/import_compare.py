@@ -19,7 +19,7 @@ from graphsvc.cli.edge_layout import FileUnusable, LayoutOptions
 from graphsvc.cli.edge_pages import LARGEST_PAGE
 from graphsvc.cli.exits import CommandError, ExitCode
 from graphsvc.cli.import_delivery import EdgeColumns
-from graphsvc.cli.import_report import Bar, open_bar
+from graphsvc.cli.import_report import Bar, Waiting, open_bar
 from graphsvc.cli.output import iso, put_json, say, warn
 from graphsvc.cli.session import Session
 from graphsvc.client import retry
@@ -95,7 +95,9 @@ class _Comparing:
         self._map_code = session.ids.map_code
         self._with_times = False
         self._stop = Event()
-        self._retrying = retry.patient(options.give_up_after_s, self._stop)
+        self._retrying = retry.patient(
+            options.give_up_after_s, self._stop, Waiting(bar, options.give_up_after_s).tell
+        )
 
     def run(self) -> Comparison:
         self._plan()

@@ -8,6 +8,7 @@ import tenacity
 
 from graphsvc.cli.edge_rows import Reject, Rows
 from graphsvc.client.errors import CallError
+from graphsvc.model.errors import Reason
 from graphsvc.v1 import admin_service_pb2 as pb
 from graphsvc.v1 import edges_pb2
 
@@ -70,9 +71,10 @@ class Delivery:
     """What became of a batch."""
 
     edges: int = 0
-    """Acknowledged."""
+    """Acknowledged, and shown on both sides."""
     changed: int = 0
     inverse_pending: int = 0
+    """Edges that the followers' side did not show at first, and that were sent again until it did."""
     rejects: list[Reject] = field(default_factory=list)
     """One a line."""
 
@@ -85,48 +87,59 @@ def deliver(edges: EdgeColumns, send: Send, name: Name, retrying: tenacity.Retry
     """
     delivery = Delivery()
     for begin in range(0, len(edges), LARGEST_BATCH):
-        _deliver_part(edges.part(begin, begin + LARGEST_BATCH), send, name, retrying, delivery)
+        part = _Part(edges.part(begin, begin + LARGEST_BATCH), send, name, delivery)
+        retrying.copy()(part.attempt)
+        delivery.edges += part.kept
     return delivery
 
 
-def _deliver_part(
-    edges: EdgeColumns, send: Send, name: Name, retrying: tenacity.Retrying, delivery: Delivery
-) -> None:
-    left = edges
+class _Part:
+    """The edges of one call, while they are sent until nothing is left."""
 
-    def attempt() -> None:
-        nonlocal left
-        response = send(left.request())
-        again = _settle(left, response, name, delivery)
+    def __init__(self, edges: EdgeColumns, send: Send, name: Name, delivery: Delivery) -> None:
+        self._left = edges
+        self._send = send
+        self._name = name
+        self._delivery = delivery
+        self.kept = len(edges)
+        """Edges that are not refused."""
+
+    def attempt(self) -> None:
+        response = self._send(self._left.request())
+        self._delivery.changed += response.changed
+        self._delivery.inverse_pending += response.inverse_pending
+        refused = {error.index for error in response.errors if not error.retry_after_ms}
+        again = [error for error in response.errors if error.retry_after_ms]
+        self._refuse([error for error in response.errors if not error.retry_after_ms])
+        if response.inverse_pending:
+            # It isn't told which: all are sent again, which mends those and changes no other.
+            self._left = self._left.pick(each for each in range(len(self._left)) if each not in refused)
+        elif again:
+            self._left = self._left.pick(error.index for error in again)
         if again:
-            left = left.pick(error.index for error in again)
-            raise _as_call_error(again)
+            raise _not_acknowledged(again)
+        if response.inverse_pending:
+            raise _pending(response.inverse_pending)
 
-    retrying.copy()(attempt)
-
-
-def _settle(
-    edges: EdgeColumns, response: pb.BatchImportEdgesResponse, name: Name, delivery: Delivery
-) -> list[edges_pb2.ItemError]:
-    """Take note of what is settled; returns the errors that a retry may help."""
-    again = [error for error in response.errors if error.retry_after_ms]
-    refused = {reject.line for reject in delivery.rejects}
-    for error in response.errors:
-        line = edges.lines[error.index]
-        if not error.retry_after_ms and line not in refused:
-            refused.add(line)
-            follower, followee = name(edges.followers[error.index]), name(edges.followees[error.index])
-            detail = f"refused by the service: follower {follower}, followee {followee}"
-            delivery.rejects.append(Reject(line, error.reason, detail))
-    delivery.edges += len(edges) - len(response.errors)
-    delivery.changed += response.changed
-    delivery.inverse_pending += response.inverse_pending
-    return again
+    def _refuse(self, errors: Sequence[edges_pb2.ItemError]) -> None:
+        self.kept -= len(errors)
+        lines = {reject.line for reject in self._delivery.rejects}
+        for error in errors:
+            line = self._left.lines[error.index]
+            if line not in lines:
+                lines.add(line)
+                follower, followee = self._left.followers[error.index], self._left.followees[error.index]
+                pair = f"follower {self._name(follower)}, followee {self._name(followee)}"
+                self._delivery.rejects.append(Reject(line, error.reason, f"refused by the service: {pair}"))
 
 
-def _as_call_error(errors: Sequence[edges_pb2.ItemError]) -> CallError:
-    longest = max(error.retry_after_ms for error in errors) / 1_000
+def _not_acknowledged(errors: Sequence[edges_pb2.ItemError]) -> CallError:
+    longest_s = max(error.retry_after_ms for error in errors) / 1_000
     reasons = ", ".join(sorted({error.reason for error in errors}))
-    return CallError(
-        "UNAVAILABLE", f"{len(errors):,} edges are not acknowledged ({reasons})", reasons, "", longest
-    )
+    message = f"{len(errors):,} edges are not acknowledged ({reasons})"
+    return CallError("UNAVAILABLE", message, reasons, retry_after_s=longest_s)
+
+
+def _pending(edges: int) -> CallError:
+    message = f"{edges:,} edges do not show in the lists of followers yet"
+    return CallError("UNAVAILABLE", message, Reason.SHARD_UNAVAILABLE)

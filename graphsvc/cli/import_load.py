@@ -145,8 +145,6 @@ def _put_totals(totals: Totals, *, as_json: bool) -> None:
         f"{totals.rows:,} rows in {totals.seconds:.1f} s: "
         f"{totals.edges:,} edges acknowledged ({rate:,.0f}/s), {totals.changed:,} of them changed something"
     )
-    if totals.inverse_pending:
-        say(f"{totals.inverse_pending:,} edges will show in the lists of followers within seconds")
     if totals.rejected:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(totals.reasons.items()))
         warn(f"{totals.rejected:,} lines rejected: {reasons}")

@@ -2,20 +2,25 @@
 
 import csv
 import io
+import math
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO
 
 from graphsvc.cli.edge_rows import Reject
-from graphsvc.cli.exits import CommandError, ExitCode
+from graphsvc.cli.exits import CommandError, ExitCode, exit_of
 from graphsvc.cli.output import warn
+from graphsvc.client.errors import CallError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 SHOWN_REJECTS = 20
+WAITING_EVERY_S = 5.0
 
 
 class Bar:
@@ -56,6 +61,26 @@ def open_bar(title: str, *, wanted: bool) -> Iterator[Bar]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield Bar(progress, progress.add_task(title, total=None, note=""))
+
+
+class Waiting:
+    """Tells that something is waited for: at once, then now and then. Threads may share it."""
+
+    def __init__(self, bar: Bar, give_up_after_s: float) -> None:
+        self._bar = bar
+        self._give_up_after_s = give_up_after_s
+        self._told_at = -math.inf
+        self._lock = Lock()
+
+    def tell(self, error: CallError) -> None:
+        """Tell that this failed and will be tried again."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._told_at < WAITING_EVERY_S:
+                return
+            self._told_at = now
+        _, problem = exit_of(error)
+        self._bar.note(f"waiting, for {self._give_up_after_s:g} s at most: {problem}")
 
 
 class Rejects:

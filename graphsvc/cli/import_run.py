@@ -17,7 +17,7 @@ from graphsvc.cli.edge_file import EdgeReader, FileDamaged, Place, Source
 from graphsvc.cli.edge_layout import FileUnusable
 from graphsvc.cli.edge_rows import Reject, Rows
 from graphsvc.cli.import_delivery import Delivery, EdgeColumns, Name, Send, deliver
-from graphsvc.cli.import_report import Bar, Rejects
+from graphsvc.cli.import_report import Bar, Rejects, Waiting
 from graphsvc.cli.import_state import ImportState, StateFile
 from graphsvc.client import retry
 
@@ -91,6 +91,7 @@ class Import:
         self._state_file = state_file
         self._rejects = rejects
         self._bar = bar
+        self._waiting = Waiting(bar, plan.give_up_after_s)
         self._saved_at = self._began = time.monotonic()
         self._seconds_before = state.totals.seconds
         self._edges_before = state.totals.edges
@@ -103,7 +104,7 @@ class Import:
             FileDamaged, FileUnusable: the file can't be read on; all before that is imported.
         """
         window: deque[_Batch] = deque()
-        retrying = retry.patient(self._plan.give_up_after_s, interruption.stop)
+        retrying = retry.patient(self._plan.give_up_after_s, interruption.stop, self._waiting.tell)
         try:
             with ThreadPoolExecutor(self._plan.concurrency, "batch") as pool:
                 try:

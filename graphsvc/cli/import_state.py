@@ -29,7 +29,7 @@ class Totals(BaseModel):
     changed: int = 0
     """Edges added or given an earlier time; at least so many, since a repeated call tells only the rest."""
     inverse_pending: int = 0
-    """Durable, but the followers' side did not show them yet."""
+    """Edges that the followers' side did not show at first, and that were sent again until it did."""
     rejected: int = 0
     """Lines."""
     seconds: float = 0.0

@@ -20,22 +20,36 @@ def asked_for(deadline_s: float) -> tenacity.Retrying:
     )
 
 
-def patient(give_up_after_s: float, stopped: Event) -> tenacity.Retrying:
-    """For long runs: whatever is transient, until it has failed for so long or `stopped` is set."""
+def patient(
+    give_up_after_s: float, stopped: Event, on_wait: Callable[[CallError], None] | None = None
+) -> tenacity.Retrying:
+    """For long runs: whatever is transient, until it has failed for so long or `stopped` is set.
+
+    `on_wait` is told of each failure that is waited for, in the thread that waits.
+    """
     stop = tenacity.stop_any(
         tenacity.stop_after_delay(give_up_after_s), tenacity.stop_when_event_set(stopped)
     )
-    return _retrying(lambda error: error.transient, stop, stopped)
+    return _retrying(lambda error: error.transient, stop, stopped, on_wait)
 
 
 def _retrying(
-    worth_it: Callable[[CallError], bool], stop: tenacity.stop.stop_base, stopped: Event
+    worth_it: Callable[[CallError], bool],
+    stop: tenacity.stop.stop_base,
+    stopped: Event,
+    on_wait: Callable[[CallError], None] | None = None,
 ) -> tenacity.Retrying:
+    def before_sleep(state: tenacity.RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        if on_wait is not None and isinstance(error, CallError):
+            on_wait(error)
+
     return tenacity.Retrying(
         retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallError) and worth_it(error)),
         wait=_wait_s,
         stop=stop,
         sleep=tenacity.sleep_using_event(stopped),
+        before_sleep=before_sleep,
         reraise=True,
     )
 

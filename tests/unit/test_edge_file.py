@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphsvc.cli.edge_file import START, EdgeReader, FileDamaged, Place, open_source
-from graphsvc.cli.edge_layout import FileUnusable, LayoutOptions
+from graphsvc.cli.edge_layout import FileUnusable, LayoutOptions, TimeUnit
 
 
 def write(folder: Path, data: bytes, *, compress: bool = False) -> Path:
@@ -86,6 +86,15 @@ def test_a_file_without_rows_has_none(tmp_path: Path, data: bytes) -> None:
 def test_the_header_may_come_after_more_comments_than_a_batch_holds(tmp_path: Path) -> None:
     data = b"# comment\n" * 10 + b"to,from\n1,2\n"
     assert read_all(write(tmp_path, data), 3) == [(12, 2, 1)]
+
+
+@pytest.mark.parametrize("lines", [1, 2, 10_000])
+def test_the_layout_does_not_depend_on_the_size_of_a_batch(tmp_path: Path, lines: int) -> None:
+    rows = [b"1,2,no time"] * 600 + [b"3,4,1700000000000"] * 300 + [b"5,6,1700000000"] * 9_000
+    with open_source(write(tmp_path, b"\n".join(rows))) as source:
+        layout = EdgeReader(source, LayoutOptions(time="3"), None, lines).detect()
+    assert layout is not None
+    assert layout.unit is TimeUnit.MILLISECONDS
 
 
 def test_joined_gzip_members_are_one_file(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+"""The state of an import: whole or not at all, and of one file with one way to read it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from graphsvc.cli.edge_file import Place
+from graphsvc.cli.edge_rows import Reject
+from graphsvc.cli.exits import CommandError
+from graphsvc.cli.import_delivery import Delivery
+from graphsvc.cli.import_report import Bar, Rejects, open_rejects
+from graphsvc.cli.import_state import ImportState, StateFile
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "graphsvc" / "imports"
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Path:
+    path = tmp_path / "edges.csv"
+    path.write_text("1,2\n")
+    return path
+
+
+def test_a_state_comes_back_as_it_was_saved(edges: Path) -> None:
+    file = StateFile.of(edges, {"cluster": "dev"})
+    assert file.load() is None
+    state = ImportState(file=str(edges), offset=7, line=2)
+    state.totals.add(3, Delivery(edges=2, changed=1), [Reject(1, "SELF_FOLLOW", "")])
+    file.save(state)
+    loaded = StateFile.of(edges, {"cluster": "dev"}).load()
+    assert loaded == state
+    assert loaded is not None
+    assert loaded.place == Place(7, 2)
+    assert loaded.totals.reasons == {"SELF_FOLLOW": 1}
+
+
+def test_saving_again_replaces_and_leaves_nothing_behind(edges: Path, folder: Path) -> None:
+    file = StateFile.of(edges, {})
+    for offset in range(3):
+        file.save(ImportState(file="x", offset=offset))
+    assert [path.name for path in folder.iterdir()] == [file.path.name if file.path else ""]
+    file.remove()
+    file.remove()
+    assert file.load() is None
+
+
+def test_another_file_or_another_way_to_read_it_has_another_state(edges: Path) -> None:
+    first = StateFile.of(edges, {"mutual": False})
+    assert StateFile.of(edges, {"mutual": False}).path == first.path
+    assert StateFile.of(edges, {"mutual": True}).path != first.path
+    os.utime(edges, ns=(1, 1))
+    assert StateFile.of(edges, {"mutual": False}).path != first.path
+
+
+def test_a_damaged_state_is_refused_by_name(edges: Path) -> None:
+    file = StateFile.of(edges, {})
+    file.save(ImportState(file="x"))
+    assert file.path is not None
+    file.path.write_text('{"format": 1')
+    with pytest.raises(CommandError, match=r"can't be read: begin anew with --restart"):
+        file.load()
+
+
+def test_a_state_that_cannot_be_kept_is_refused_at_once(edges: Path, folder: Path) -> None:
+    folder.parent.parent.mkdir(parents=True)
+    folder.parent.write_text("in the way")
+    with pytest.raises(CommandError, match="XDG_STATE_HOME"):
+        StateFile.of(edges, {}).save(ImportState(file="x"))
+
+
+def test_without_a_path_nothing_is_kept() -> None:
+    file = StateFile(None)
+    file.save(ImportState(file="-", offset=5))
+    assert file.load() is None
+    file.remove()
+
+
+def test_rejects_are_written_once_also_after_an_interruption(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rejects.csv"
+    with open_rejects(path, 0) as file:
+        rejects = Rejects(Bar(None, None), file)
+        rejects.tell([Reject(1, "SELF_FOLLOW", "a, b")])
+        kept = rejects.position()
+        rejects.tell([Reject(2, "NOT_A_NUMBER", "lost: not acknowledged")])
+    with open_rejects(path, kept) as file:
+        Rejects(Bar(None, None), file).tell([Reject(2, "NOT_A_NUMBER", "again")])
+    assert path.read_text() == 'line,reason,detail\n1,SELF_FOLLOW,"a, b"\n2,NOT_A_NUMBER,again\n'
+    assert "line 1: SELF_FOLLOW: a, b\n" in capsys.readouterr().err
+
+
+def test_only_the_first_rejects_are_told_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    rejects = Rejects(Bar(None, None), None)
+    rejects.tell([Reject(line, "SELF_FOLLOW", "x") for line in range(1, 21)])
+    assert capsys.readouterr().err.count("\n") == 20
+    rejects.tell([Reject(21, "SELF_FOLLOW", "x")])
+    rejects.tell([Reject(22, "SELF_FOLLOW", "x")])
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "--rejects FILE" in err
+
+
+def test_a_file_of_rejects_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="--rejects"), open_rejects(tmp_path / "no" / "x.csv", 0):
+        pass
