@@ -41,7 +41,7 @@ class CommandLine:
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "graphsvc.cli",
+            "graphsvc",
             *map(str, arguments),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

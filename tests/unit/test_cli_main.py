@@ -151,7 +151,7 @@ def test_what_calls_a_service_loads_no_store() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_traceback() -> None:
-    command = f"{sys.executable} -m graphsvc.cli --help | head -1"
+    command = f"{sys.executable} -m graphsvc --help | head -1"
     done = subprocess.run(
         ["/bin/sh", "-c", command], capture_output=True, text=True, check=False, env=dict(os.environ)
     )
