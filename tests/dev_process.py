@@ -9,7 +9,7 @@ from pathlib import Path
 
 from graphsvc.backends.local.coordinator import ClusterRecord
 from graphsvc.backends.redis.node_process import NodeProcess
-from graphsvc.cli.dev_plan import INSTANCES
+from graphsvc.cli.dev.plan import INSTANCES
 from graphsvc.model.topology import Node, Topology
 from tests.nodes import kill_nodes_under
 

@@ -12,8 +12,8 @@ from graphsvc.cli.counts import put_counts
 from graphsvc.cli.demo_graph import USERS, DemoEdge, demo_edges
 from graphsvc.cli.edge_pages import Listing, put_listing
 from graphsvc.cli.exits import CommandError, ExitCode
-from graphsvc.cli.import_delivery import Delivery, EdgeColumns, deliver
-from graphsvc.cli.import_report import open_bar
+from graphsvc.cli.importing.delivery import Delivery, EdgeColumns, deliver
+from graphsvc.cli.importing.report import open_bar
 from graphsvc.cli.options import DEFAULT_TARGET, MapIds, Target, Timeout
 from graphsvc.cli.output import say
 from graphsvc.cli.session import Session, open_session

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from graphsvc.cli.edge_layout import FileUnusable
+from graphsvc.cli.edge_files.layout import FileUnusable
 from graphsvc.client.errors import CallError
 from graphsvc.model.errors import GraphError, InvalidArgument, Reason, TransientError
 

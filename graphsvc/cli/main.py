@@ -13,7 +13,7 @@ from graphsvc import __version__
 from graphsvc.cli import exits
 
 COMMANDS = {
-    "dev": ("graphsvc.cli.dev", "dev"),
+    "dev": ("graphsvc.cli.dev.command", "dev"),
     "demo": ("graphsvc.cli.demo", "demo"),
     "status": ("graphsvc.cli.status", "status"),
     "check": ("graphsvc.cli.check", "check"),
@@ -22,7 +22,7 @@ COMMANDS = {
     "followers": ("graphsvc.cli.followers", "followers"),
     "following": ("graphsvc.cli.following", "following"),
     "counts": ("graphsvc.cli.counts", "counts"),
-    "import": ("graphsvc.cli.import_file", "import_file"),
+    "import": ("graphsvc.cli.importing.command", "import_file"),
     "id": ("graphsvc.cli.id", "app"),
 }
 """Module and name of each command."""

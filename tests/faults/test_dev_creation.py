@@ -14,7 +14,8 @@ StartDev = Callable[..., DevProcess]
 
 DIE_AT = """
 import os, pathlib
-from graphsvc.cli import dev_cluster, main
+from graphsvc.cli import main
+from graphsvc.cli.dev import cluster
 calls = 0
 def die_at(owner, name, number):
     real = getattr(owner, name)
@@ -30,10 +31,10 @@ main.main()
 """
 
 STEPS = {
-    "before the second node starts": ("dev_cluster.DevCluster", "_start_node", 2),
-    "before a claim": ("dev_cluster.DevCluster", "_settle", 1),
-    "before the second claim": ("dev_cluster.DevCluster", "_settle", 2),
-    "before the map": ("dev_cluster.DevCluster", "_write_map", 1),
+    "before the second node starts": ("cluster.DevCluster", "_start_node", 2),
+    "before a claim": ("cluster.DevCluster", "_settle", 1),
+    "before the second claim": ("cluster.DevCluster", "_settle", 2),
+    "before the map": ("cluster.DevCluster", "_write_map", 1),
     "before the map has its name": ("pathlib.Path", "replace", 1),
 }
 

@@ -111,9 +111,9 @@ async def test_a_second_signal_hurries_past_a_node_that_hangs(start_dev: StartDe
 def test_a_signal_while_starting_leaves_nothing_running(start_dev: StartDev) -> None:
     slow = (
         "import asyncio, os, signal;"
-        "from graphsvc.cli import dev_cluster, main;"
+        "from graphsvc.cli import main; from graphsvc.cli.dev import cluster;"
         "hold = lambda *_, **__: (os.kill(os.getpid(), signal.SIGTERM), asyncio.sleep(3600))[1];"
-        "dev_cluster.DevCluster._claim_all = hold; main.main()"
+        "cluster.DevCluster._claim_all = hold; main.main()"
     )
     dev = start_dev(code=slow)
     assert dev.end() == 0

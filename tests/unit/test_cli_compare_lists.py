@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphsvc.cli.compare_lists import Difference, Finding, Share, Tally, UserList, differences
-from graphsvc.cli.import_delivery import EdgeColumns
+from graphsvc.cli.importing.delivery import EdgeColumns
+from graphsvc.cli.importing.list_differences import Difference, Finding, Share, Tally, UserList, differences
 from graphsvc.model.edges import ListKind
 
 EDGES = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 3)), max_size=30)

@@ -4,8 +4,8 @@ from threading import Event
 
 import pytest
 
-from graphsvc.cli.edge_rows import Reject, Rows
-from graphsvc.cli.import_delivery import EdgeColumns, deliver
+from graphsvc.cli.edge_files.rows import Reject, Rows
+from graphsvc.cli.importing.delivery import EdgeColumns, deliver
 from graphsvc.client import retry
 from graphsvc.client.errors import CallError
 from graphsvc.v1 import edges_pb2

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from graphsvc.cli.edge_file import Place
-from graphsvc.cli.edge_rows import Reject
+from graphsvc.cli.edge_files.reader import Place
+from graphsvc.cli.edge_files.rows import Reject
 from graphsvc.cli.exits import CommandError
-from graphsvc.cli.import_delivery import Delivery
-from graphsvc.cli.import_report import Bar, Rejects, open_rejects
-from graphsvc.cli.import_state import ImportState, StateFile
+from graphsvc.cli.importing.delivery import Delivery
+from graphsvc.cli.importing.report import Bar, Rejects, open_rejects
+from graphsvc.cli.importing.state import ImportState, StateFile
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from graphsvc.cli import dev_places
-from graphsvc.cli.dev_places import check_port, free_port, own_folder, port_is_free
-from graphsvc.cli.dev_plan import Refused
+from graphsvc.cli.dev import places
+from graphsvc.cli.dev.places import check_port, free_port, own_folder, port_is_free
+from graphsvc.cli.dev.plan import Refused
 
 HOST = "127.0.0.1"
 
@@ -91,7 +91,7 @@ def test_a_name_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_port_for_the_privileged_is_told_apart() -> None:
     error = OSError(errno.EACCES, "Permission denied")
-    assert "above 1023 with --port" in dev_places._port_problem(HOST, 80, "--port", error)
+    assert "above 1023 with --port" in places._port_problem(HOST, 80, "--port", error)
 
 
 def test_port_0_is_always_good() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsvc.backends.redis.identity import identity_record
-from graphsvc.cli.dev_plan import (
+from graphsvc.cli.dev.plan import (
     FIRST_PAUSE_S,
     LONGEST_PAUSE_S,
     SETTLED_S,

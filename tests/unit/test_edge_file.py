@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphsvc.cli.edge_file import START, EdgeReader, FileDamaged, Place, open_source
-from graphsvc.cli.edge_layout import FileUnusable, LayoutOptions, TimeUnit
+from graphsvc.cli.edge_files.layout import FileUnusable, LayoutOptions, TimeUnit
+from graphsvc.cli.edge_files.reader import START, EdgeReader, FileDamaged, Place, open_source
 
 
 def write(folder: Path, data: bytes, *, compress: bool = False) -> Path:

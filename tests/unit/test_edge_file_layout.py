@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphsvc.cli.edge_layout import FileUnusable, Layout, LayoutOptions, TimeUnit, detect_layout
+from graphsvc.cli.edge_files.layout import FileUnusable, Layout, LayoutOptions, TimeUnit, detect_layout
 
 NOTHING_SAID = LayoutOptions()
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graphsvc.cli import edge_rows
-from graphsvc.cli.edge_layout import LATEST_TIME_US, Layout, TimeUnit
-from graphsvc.cli.edge_rows import Reject, read_rows, time_us
+from graphsvc.cli.edge_files import rows as edge_rows
+from graphsvc.cli.edge_files.layout import LATEST_TIME_US, Layout, TimeUnit
+from graphsvc.cli.edge_files.rows import Reject, read_rows, time_us
 from graphsvc.model.edges import EARLIEST_TIME_US
 from graphsvc.model.ids import MAX_ID, MAX_LOCAL, spread
 

@@ -12,9 +12,9 @@ import typer
 
 from graphsvc.backends.local.coordinator import LocalFileCoordinator
 from graphsvc.backends.redis.server_binary import BinaryError, ServerBinary, embedded_binary, inspect_binary
-from graphsvc.cli.dev_cluster import FAILURES, DevCluster
-from graphsvc.cli.dev_places import check_port, own_folder
-from graphsvc.cli.dev_plan import Refused, wanted_cluster
+from graphsvc.cli.dev.cluster import FAILURES, DevCluster
+from graphsvc.cli.dev.places import check_port, own_folder
+from graphsvc.cli.dev.plan import Refused, wanted_cluster
 from graphsvc.cli.wiring import RunningService, start_service
 from graphsvc.model.topology import Node
 from graphsvc.runtime.metrics import Metrics

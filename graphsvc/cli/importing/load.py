@@ -6,12 +6,12 @@ from pathlib import Path
 
 import typer
 
-from graphsvc.cli.edge_file import EdgeReader, FileDamaged, Source, open_source
-from graphsvc.cli.edge_layout import LayoutOptions
+from graphsvc.cli.edge_files.layout import LayoutOptions
+from graphsvc.cli.edge_files.reader import EdgeReader, FileDamaged, Source, open_source
 from graphsvc.cli.exits import CommandError, ExitCode, exit_of
-from graphsvc.cli.import_report import Rejects, open_bar, open_rejects
-from graphsvc.cli.import_run import Import, Interruption, Plan
-from graphsvc.cli.import_state import ImportState, StateFile, Totals
+from graphsvc.cli.importing.report import Rejects, open_bar, open_rejects
+from graphsvc.cli.importing.run import Import, Interruption, Plan
+from graphsvc.cli.importing.state import ImportState, StateFile, Totals
 from graphsvc.cli.output import put_json, say, warn
 from graphsvc.cli.session import Session
 from graphsvc.client.errors import CallError

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO
 
-from graphsvc.cli.edge_rows import Reject
+from graphsvc.cli.edge_files.rows import Reject
 from graphsvc.cli.exits import CommandError, ExitCode, exit_of
 from graphsvc.cli.output import warn
 from graphsvc.client.errors import CallError

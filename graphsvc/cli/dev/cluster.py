@@ -12,8 +12,8 @@ from graphsvc.backends.coordinator import Coordinator, CoordinatorDamaged, Versi
 from graphsvc.backends.redis.identity import IDENTITY_KEY, identity_record
 from graphsvc.backends.redis.node_process import NODE_HOST, NodeError, NodeProcess, admin_client
 from graphsvc.backends.redis.server_binary import ServerBinary
-from graphsvc.cli.dev_places import free_port, port_is_free
-from graphsvc.cli.dev_plan import (
+from graphsvc.cli.dev.places import free_port, port_is_free
+from graphsvc.cli.dev.plan import (
     INSTANCES,
     Claim,
     Contents,

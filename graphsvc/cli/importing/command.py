@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from graphsvc.cli.edge_layout import LayoutOptions, TimeUnit
-from graphsvc.cli.import_compare import CompareOptions, compare_file
-from graphsvc.cli.import_delivery import LARGEST_BATCH
-from graphsvc.cli.import_load import LoadOptions, load_file
+from graphsvc.cli.edge_files.layout import LayoutOptions, TimeUnit
+from graphsvc.cli.importing.compare import CompareOptions, compare_file
+from graphsvc.cli.importing.delivery import LARGEST_BATCH
+from graphsvc.cli.importing.load import LoadOptions, load_file
 from graphsvc.cli.options import DEFAULT_TARGET, Json, Map, Target, Timeout
 from graphsvc.cli.session import open_session
 

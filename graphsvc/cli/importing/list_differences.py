@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from graphsvc.cli.import_delivery import EdgeColumns
+from graphsvc.cli.importing.delivery import EdgeColumns
 from graphsvc.model.edges import ListKind
 from graphsvc.model.placement import hash_id
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from graphsvc.cli.dev_plan import Refused
+from graphsvc.cli.dev.plan import Refused
 
 LOCK_FILE = "lock"
 

@@ -9,10 +9,10 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphsvc.cli.edge_file import Place
-from graphsvc.cli.edge_rows import Reject
+from graphsvc.cli.edge_files.reader import Place
+from graphsvc.cli.edge_files.rows import Reject
 from graphsvc.cli.exits import CommandError, ExitCode
-from graphsvc.cli.import_delivery import Delivery
+from graphsvc.cli.importing.delivery import Delivery
 
 FORMAT = 1
 

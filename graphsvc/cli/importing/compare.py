@@ -13,13 +13,13 @@ from threading import Event
 import tenacity
 import typer
 
-from graphsvc.cli.compare_lists import Difference, Finding, Share, Tally, UserList, differences
-from graphsvc.cli.edge_file import EdgeReader, FileDamaged, Source, open_source
-from graphsvc.cli.edge_layout import FileUnusable, LayoutOptions
+from graphsvc.cli.edge_files.layout import FileUnusable, LayoutOptions
+from graphsvc.cli.edge_files.reader import EdgeReader, FileDamaged, Source, open_source
 from graphsvc.cli.edge_pages import LARGEST_PAGE
 from graphsvc.cli.exits import CommandError, ExitCode
-from graphsvc.cli.import_delivery import EdgeColumns
-from graphsvc.cli.import_report import Bar, Waiting, open_bar
+from graphsvc.cli.importing.delivery import EdgeColumns
+from graphsvc.cli.importing.list_differences import Difference, Finding, Share, Tally, UserList, differences
+from graphsvc.cli.importing.report import Bar, Waiting, open_bar
 from graphsvc.cli.output import iso, put_json, say, warn
 from graphsvc.cli.session import Session
 from graphsvc.client import retry

@@ -6,7 +6,7 @@ from typing import Self
 
 import tenacity
 
-from graphsvc.cli.edge_rows import Reject, Rows
+from graphsvc.cli.edge_files.rows import Reject, Rows
 from graphsvc.client.errors import CallError
 from graphsvc.model.errors import Reason
 from graphsvc.v1 import admin_service_pb2 as pb

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import tenacity
 
-from graphsvc.cli.edge_file import EdgeReader, FileDamaged, Place, Source
-from graphsvc.cli.edge_layout import FileUnusable
-from graphsvc.cli.edge_rows import Reject, Rows
-from graphsvc.cli.import_delivery import Delivery, EdgeColumns, Name, Send, deliver
-from graphsvc.cli.import_report import Bar, Rejects, Waiting
-from graphsvc.cli.import_state import ImportState, StateFile
+from graphsvc.cli.edge_files.layout import FileUnusable
+from graphsvc.cli.edge_files.reader import EdgeReader, FileDamaged, Place, Source
+from graphsvc.cli.edge_files.rows import Reject, Rows
+from graphsvc.cli.importing.delivery import Delivery, EdgeColumns, Name, Send, deliver
+from graphsvc.cli.importing.report import Bar, Rejects, Waiting
+from graphsvc.cli.importing.state import ImportState, StateFile
 from graphsvc.client import retry
 
 SAVE_EVERY_S = 1.0

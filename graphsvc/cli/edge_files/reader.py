@@ -14,8 +14,15 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, cast
 
-from graphsvc.cli.edge_layout import SAMPLE_ROWS, FileUnusable, Layout, LayoutOptions, detect_layout, is_data
-from graphsvc.cli.edge_rows import Rows, read_rows
+from graphsvc.cli.edge_files.layout import (
+    SAMPLE_ROWS,
+    FileUnusable,
+    Layout,
+    LayoutOptions,
+    detect_layout,
+    is_data,
+)
+from graphsvc.cli.edge_files.rows import Rows, read_rows
 
 STDIN = Path("-")
 

@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from operator import eq
 from typing import NamedTuple
 
-from graphsvc.cli.edge_layout import LATEST_TIME_US, PLACES, Layout, is_data
+from graphsvc.cli.edge_files.layout import LATEST_TIME_US, PLACES, Layout, is_data
 from graphsvc.model.edges import EARLIEST_TIME_US
 from graphsvc.model.errors import InvalidArgument, Reason
 from graphsvc.model.ids import MAX_ID, MAX_LOCAL, check_id, spread

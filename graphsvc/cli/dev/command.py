@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import typer
 from pydantic import ValidationError
 
-from graphsvc.cli.dev_plan import Refused
-from graphsvc.cli.dev_run import run
+from graphsvc.cli.dev.plan import Refused
+from graphsvc.cli.dev.run import run
 from graphsvc.cli.exits import CommandError, ExitCode
 from graphsvc.model.placement import PlacementName
 from graphsvc.runtime.logs import configure_logs

@@ -1,0 +1,1 @@
+"""Files of edges as columns of numbers: bytes, layout, rows. No service."""

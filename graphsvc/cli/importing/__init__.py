@@ -1,0 +1,1 @@
+"""`graphsvc import`: files of edges into the service, resumably; and the difference between the two."""
