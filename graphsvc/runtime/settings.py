@@ -3,6 +3,7 @@
 ops/config/example.toml shows each one with its default; a test holds it against this model.
 """
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -114,6 +115,10 @@ class Settings(BaseSettings):
         return init_settings, env_settings, file
 
 
+class UnknownSection(Exception):
+    """An environment variable is named like a setting, but of a section that is none."""
+
+
 def load_settings(file: Path | None, flags: dict[str, dict[str, Any]]) -> Settings:
     """Read the settings.
 
@@ -124,8 +129,10 @@ def load_settings(file: Path | None, flags: dict[str, dict[str, Any]]) -> Settin
     Raises:
         FileNotFoundError: there is no such file.
         tomllib.TOMLDecodeError: the file is not TOML.
+        UnknownSection: an environment variable names no section.
         pydantic.ValidationError: a setting is unknown or out of its range; names it.
     """
+    _check_environment()
     if file is not None and not file.is_file():
         raise FileNotFoundError(f"no settings file {file}")
 
@@ -137,3 +144,14 @@ def load_settings(file: Path | None, flags: dict[str, dict[str, Any]]) -> Settin
         for section, values in flags.items()
     }
     return FromFile(**{section: values for section, values in given.items() if values})  # type: ignore[arg-type]
+
+
+def _check_environment() -> None:
+    # pydantic refuses unknown names within a section by itself, but passes over unknown sections.
+    prefix, delimiter = "GRAPHSVC_", "__"
+    for name in os.environ:
+        section = name.removeprefix(prefix).partition(delimiter)[0].lower()
+        if name.startswith(prefix) and delimiter in name and section not in Settings.model_fields:
+            raise UnknownSection(
+                f"{name}: there is no section {section!r}; sections: {', '.join(Settings.model_fields)}"
+            )

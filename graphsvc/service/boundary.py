@@ -57,15 +57,16 @@ class Boundary:
                 response = await self._in_time(handler, request, deadline)
             except GraphError as error:
                 self._metrics.calls.labels(method, code_of(error).name).inc()
+                seconds.observe(time.perf_counter() - began)
                 await context.abort_with_status(status_of(error))
             except asyncio.CancelledError:
                 self._metrics.calls.labels(method, grpc.StatusCode.CANCELLED.name).inc()
+                seconds.observe(time.perf_counter() - began)
                 raise
             else:
                 succeeded.inc()
-                return response
-            finally:
                 seconds.observe(time.perf_counter() - began)
+                return response
 
         return call
 

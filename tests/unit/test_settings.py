@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from graphsvc.model.placement import PlacementName
-from graphsvc.runtime.settings import Settings, load_settings
+from graphsvc.runtime.settings import Settings, UnknownSection, load_settings
 
 EXAMPLE = Path(__file__).parents[2] / "ops/config/example.toml"
 
@@ -146,3 +146,15 @@ def test_a_file_that_is_missing_or_no_toml_is_refused(tmp_path: Path) -> None:
 def test_settings_do_not_change_once_read() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().service.port = 1  # type: ignore[misc]
+
+
+def test_an_unknown_section_in_the_environment_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHSVC_SERVISE__PORT", "1")
+    with pytest.raises(UnknownSection, match=r"GRAPHSVC_SERVISE__PORT.*'servise'.*service"):
+        load_settings(None, {})
+
+
+def test_other_variables_of_ours_are_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHSVC_TARGET", "127.0.0.1:1")
+    monkeypatch.setenv("SOMEBODY__ELSE", "1")
+    assert load_settings(None, {}).service.port == 50051

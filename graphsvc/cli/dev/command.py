@@ -13,7 +13,7 @@ from graphsvc.cli.dev.run import run
 from graphsvc.cli.exits import CommandError, ExitCode
 from graphsvc.model.placement import PlacementName
 from graphsvc.runtime.logs import configure_logs
-from graphsvc.runtime.settings import Settings, load_settings
+from graphsvc.runtime.settings import Settings, UnknownSection, load_settings
 
 
 def dev(
@@ -41,7 +41,8 @@ def dev(
         typer.Option(help="Where a user's lists live; chosen once, for ever.", show_default="id"),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="A TOML file of settings, as ops/config/example.toml.")
+        Path | None,
+        typer.Option(envvar="GRAPHSVC_CONFIG", help="A TOML file of settings, as ops/config/example.toml."),
     ] = None,
     log_format: Annotated[
         Literal["console", "json"] | None, typer.Option(help="Form of the logs.", show_default="console")
@@ -84,6 +85,8 @@ def _settings(file: Path | None, flags: dict[str, dict[str, object]]) -> Setting
         return load_settings(file, flags)
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise Refused(f"--config {file}: {error}") from error
+    except UnknownSection as error:
+        raise Refused(f"environment variable {error}") from error
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
