@@ -93,7 +93,7 @@ async def _follow_map(coordinator: Coordinator, instances: Instances, metrics: M
     while True:
         try:
             async for topology in coordinator.watch():
-                await instances.follow(topology)
+                instances.follow(topology)
                 metrics.map_version.set(instances.topology.version)
         except (CoordinatorDamaged, OSError) as error:
             log.error("the map cannot be read; going on with the one in use", problem=str(error))  # noqa: TRY400

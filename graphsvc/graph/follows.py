@@ -7,21 +7,26 @@ to its end, whoever stops waiting for it.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import structlog
 
 from graphsvc.backends.edge_lists import Added, Addition, EdgeLists
 from graphsvc.graph.import_columns import ImportColumns, Row, check_columns, checked_rows
-from graphsvc.graph.instances import InstanceAccess, Instances, gather_calls, group_by_instance
-from graphsvc.graph.pair_locks import PairLocks
+from graphsvc.graph.instances import (
+    SHARE_OF_DEADLINE,
+    InstanceAccess,
+    Instances,
+    gather_calls,
+    group_by_instance,
+)
+from graphsvc.graph.pair_locks import Outcome, PairLocks
 from graphsvc.graph.request_rules import check_pair
 from graphsvc.model.edges import ListKind, ListRef
 from graphsvc.model.errors import FollowLimit, GraphError, TransientError
 from graphsvc.model.placement import Placement
+from graphsvc.runtime.deadline import Deadline
 from graphsvc.runtime.metrics import Metrics
-
-T = TypeVar("T")
 
 SLICE = 1_000
 """Edges of an import that are worked on at a stretch: other calls get their turn in between."""
@@ -57,17 +62,18 @@ class Follows:
         self._limit = max_followed_users
         self._metrics = metrics
         self._locks = PairLocks()
-        self._under_way: set[asyncio.Task[Any]] = set()
 
-    async def follow(self, follower_id: int, followee_id: int) -> Written:
+    async def follow(self, follower_id: int, followee_id: int, deadline: Deadline) -> Written:
         """Make a user follow another; a repetition changes nothing, and mends a missing inverse."""
         following, followers = self._both_lists(follower_id, followee_id)
-        return await self._to_its_end(self._follow(following, followers))
+        pair = (follower_id, followee_id)
+        return await self._locks.run([pair], lambda: self._follow(following, followers, deadline))
 
-    async def unfollow(self, follower_id: int, followee_id: int) -> Written:
+    async def unfollow(self, follower_id: int, followee_id: int, deadline: Deadline) -> Written:
         """End it; a repetition changes nothing, and mends an inverse left over."""
         following, followers = self._both_lists(follower_id, followee_id)
-        return await self._to_its_end(self._unfollow(following, followers))
+        pair = (follower_id, followee_id)
+        return await self._locks.run([pair], lambda: self._unfollow(following, followers, deadline))
 
     async def import_edges(self, columns: ImportColumns) -> Imported:
         """Add many edges, with their own times; of a repeated pair the earliest stays.
@@ -75,63 +81,62 @@ class Follows:
         An edge that is refused is not written at all, and harms no other.
         """
         check_columns(columns)
-        imported = await self._to_its_end(self._import(columns))
-        refused = len(imported.errors)
-        self._metrics.imported_edges.labels("changed").inc(imported.changed)
-        self._metrics.imported_edges.labels("refused").inc(refused)
-        unchanged = len(columns.follower_ids) - refused - imported.changed
-        self._metrics.imported_edges.labels("unchanged").inc(unchanged)
-        return imported
-
-    async def finish(self) -> None:
-        """Wait for the writes whose callers stopped waiting."""
-        while self._under_way:
-            await asyncio.wait(self._under_way)
-
-    async def _follow(self, following: ListRef, followers: ListRef) -> Written:
-        async with self._locks.hold([(following.user_id, followers.user_id)]):
-            addition = Addition(following, followers.user_id, 0)
-            access = self._instances.of(following.shard)
-            [added] = await access.write(lambda lists: lists.add([addition], self._limit))
-            if not added.time_us:
-                raise FollowLimit(self._limit)
-            inverse = Addition(followers, following.user_id, added.time_us)
-            access = self._instances.of(followers.shard)
-            pending = await self._inverse(access, 1, lambda lists: lists.put([inverse]))
-            return Written(added.changed, added.time_us, pending > 0)
-
-    async def _unfollow(self, following: ListRef, followers: ListRef) -> Written:
-        async with self._locks.hold([(following.user_id, followers.user_id)]):
-            access = self._instances.of(following.shard)
-            changed = await access.write(lambda lists: lists.remove(following, followers.user_id))
-            access = self._instances.of(followers.shard)
-            pending = await self._inverse(access, 1, lambda lists: lists.remove(followers, following.user_id))
-            return Written(changed, 0, pending > 0)
-
-    async def _import(self, columns: ImportColumns) -> Imported:
         now_us, edges = time.time_ns() // 1_000, len(columns.follower_ids)
         slices = [range(at, min(at + SLICE, edges)) for at in range(0, edges, SLICE)]
         parts = await asyncio.gather(*(self._import_slice(columns, each, now_us) for each in slices))
-        return Imported(
+        imported = Imported(
             changed=sum(part.changed for part in parts),
             errors={position: error for part in parts for position, error in part.errors.items()},
             inverse_pending=sum(part.inverse_pending for part in parts),
         )
+        refused = len(imported.errors)
+        self._metrics.imported_edges.labels("changed").inc(imported.changed)
+        self._metrics.imported_edges.labels("refused").inc(refused)
+        self._metrics.imported_edges.labels("unchanged").inc(edges - refused - imported.changed)
+        return imported
+
+    async def finish(self) -> None:
+        """Wait for the writes whose callers stopped waiting."""
+        await self._locks.finish()
+
+    async def _follow(self, following: ListRef, followers: ListRef, deadline: Deadline) -> Outcome[Written]:
+        addition = Addition(following, followers.user_id, 0)
+        access = self._instances.of(following.shard)
+        [added] = await access.write(lambda lists: lists.add([addition], self._limit))
+        if not added.time_us:
+            raise FollowLimit(self._limit)
+        inverse = Addition(followers, following.user_id, added.time_us)
+        access = self._instances.of(followers.shard)
+        applying = self._inverse(access, 1, lambda lists: lists.put([inverse]))
+        return await _answer(added.changed, added.time_us, applying, deadline)
+
+    async def _unfollow(self, following: ListRef, followers: ListRef, deadline: Deadline) -> Outcome[Written]:
+        access = self._instances.of(following.shard)
+        changed = await access.write(lambda lists: lists.remove(following, followers.user_id))
+        access = self._instances.of(followers.shard)
+        applying = self._inverse(access, 1, lambda lists: lists.remove(followers, following.user_id))
+        return await _answer(changed, 0, applying, deadline)
 
     async def _import_slice(self, columns: ImportColumns, positions: range, now_us: int) -> Imported:
         rows, refused = checked_rows(columns, positions, self._placement, now_us)
-        async with self._locks.hold((row.edge.list.user_id, row.edge.id) for row in rows):
-            added, errors = await self._add_forward(rows)
-            inverses = [row.inverse(stands.time_us) for row, stands in added]
-            groups = group_by_instance([each.list.shard for each in inverses], self._instances)
-            pending = await gather_calls(
-                self._put_inverses(access, [inverses[i] for i in positions])
-                for access, positions in groups.items()
+        pairs = ((row.edge.list.user_id, row.edge.id) for row in rows)
+        imported = await self._locks.run(pairs, lambda: self._import_rows(rows))
+        return imported._replace(errors=refused | imported.errors)
+
+    async def _import_rows(self, rows: Sequence[Row]) -> Outcome[Imported]:
+        added, errors = await self._add_forward(rows)
+        inverses = [row.inverse(stands.time_us) for row, stands in added]
+        groups = group_by_instance([each.list.shard for each in inverses], self._instances)
+        pending = await gather_calls(
+            self._put_inverses(access, [inverses[i] for i in positions])
+            for access, positions in groups.items()
+        )
+        return Outcome(
+            Imported(
+                changed=sum(stands.changed for _, stands in added),
+                errors=errors,
+                inverse_pending=sum(each for each in pending if isinstance(each, int)),
             )
-        return Imported(
-            changed=sum(stands.changed for _, stands in added),
-            errors=refused | errors,
-            inverse_pending=sum(each for each in pending if isinstance(each, int)),
         )
 
     async def _add_forward(
@@ -182,14 +187,13 @@ class Follows:
             ListRef(followee_shard, ListKind.FOLLOWERS, followee_id),
         )
 
-    async def _to_its_end(self, write: Coroutine[Any, Any, T]) -> T:
-        task = asyncio.create_task(write)
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
-        return await asyncio.shield(task)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            # Marks the error as seen: the caller may be gone.
-            log.debug("write failed", error=repr(error))
+async def _answer(
+    changed: bool, followed_at_us: int, applying: Coroutine[Any, Any, int], deadline: Deadline
+) -> Outcome[Written]:
+    """Answer when the inverse stands, or in time to be heard: it is pending then, and goes on."""
+    inverse = asyncio.create_task(applying)
+    await asyncio.wait([inverse], timeout=max(0.0, deadline.remaining_s() * SHARE_OF_DEADLINE))
+    if inverse.done():
+        return Outcome(Written(changed, followed_at_us, inverse.result() > 0))
+    return Outcome(Written(changed, followed_at_us, inverse_pending=True), inverse)

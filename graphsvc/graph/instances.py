@@ -70,6 +70,7 @@ class Instances:
         self._write_timeout_s = write_timeout_s
         self._accesses: tuple[InstanceAccess, ...] = ()
         self._by_shard: list[InstanceAccess] = []
+        self._retired: dict[InstanceAccess, asyncio.Task[None]] = {}
         self.topology = topology
         self._open({})
 
@@ -81,22 +82,31 @@ class Instances:
         """All of them, in order of their ranges."""
         return self._accesses
 
-    async def follow(self, topology: Topology) -> None:
-        """Go over to a newer map; instances that did not change keep their connections."""
+    def follow(self, topology: Topology) -> None:
+        """Go over to a newer map; instances that did not change keep their connections.
+
+        Calls under way end where they began.
+        """
         if topology.version <= self.topology.version:
             return
         self.topology = topology
         old = {access.instance: access for access in self._accesses}
         self._open(old)
-        kept = {id(access) for access in self._accesses}
         for access in old.values():
-            if id(access) not in kept:
-                await access.lists.close()
+            if access not in self._accesses:
+                self._retired[access] = asyncio.create_task(self._retire(access))
 
     async def close(self) -> None:
         """Close all connections."""
-        for access in self._accesses:
+        for retiring in self._retired.values():
+            retiring.cancel()
+        for access in (*self._accesses, *self._retired):
             await access.lists.close()
+
+    async def _retire(self, access: InstanceAccess) -> None:
+        await asyncio.sleep(max(self._read_timeout_s, self._write_timeout_s))
+        await access.lists.close()
+        del self._retired[access]
 
     def _open(self, old: dict[Instance, InstanceAccess]) -> None:
         self._accesses = tuple(

@@ -17,13 +17,13 @@ class FollowerGraphServicer:
         self._follows = follows
         self._queries = queries
 
-    async def FollowUser(self, request: pb.FollowUserRequest, _: Deadline) -> pb.WriteResponse:
+    async def FollowUser(self, request: pb.FollowUserRequest, deadline: Deadline) -> pb.WriteResponse:
         """See follower_graph_service.proto, as for all of these."""
-        return _written(await self._follows.follow(request.follower_id, request.followee_id))
+        return _written(await self._follows.follow(request.follower_id, request.followee_id, deadline))
 
-    async def UnfollowUser(self, request: pb.UnfollowUserRequest, _: Deadline) -> pb.WriteResponse:
+    async def UnfollowUser(self, request: pb.UnfollowUserRequest, deadline: Deadline) -> pb.WriteResponse:
         """End a follow."""
-        return _written(await self._follows.unfollow(request.follower_id, request.followee_id))
+        return _written(await self._follows.unfollow(request.follower_id, request.followee_id, deadline))
 
     async def CheckFollow(self, request: pb.CheckFollowRequest, deadline: Deadline) -> pb.CheckFollowResponse:
         """One pair."""
