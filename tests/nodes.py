@@ -61,7 +61,7 @@ async def until(condition: Callable[[], Awaitable[bool]], timeout_s: float = 30.
 
 def cluster_of(family: str, placement: PlacementName = PlacementName.ID) -> ClusterSettings:
     """A test cluster's settings."""
-    return ClusterSettings(cluster="test", placement=placement, family=family)
+    return ClusterSettings(cluster="test", id="c" * 32, placement=placement, family=family)
 
 
 async def claim(node: Node, cluster: ClusterSettings) -> None:

@@ -119,6 +119,8 @@ class ClusterSettings(_Value):
     """What a cluster chose once. The coordinator and every instance store it, and must agree."""
 
     cluster: str = Field(min_length=1, max_length=64)
+    id: str = Field(pattern="^[0-9a-f]{32}$")
+    """Drawn when the cluster is created: two clusters of one name are still two."""
     placement: PlacementName
     type_codes: TypeCodesRecord = TypeCodesRecord()
     store_format: int = 1

@@ -47,6 +47,7 @@ class AdminServicer:
         codes = self._cluster.type_codes
         return pb.GetClusterInfoResponse(
             cluster=self._cluster.cluster,
+            cluster_id=self._cluster.id,
             placement=self._cluster.placement,
             shards=SHARDS,
             map_version=self._instances.topology.version,

@@ -49,6 +49,7 @@ def errors_to_wire(errors: Mapping[int, GraphError]) -> list[edges_pb2.ItemError
             code=code_number(code_of(error)),
             reason=error.reason,
             retry_after_ms=error.retry_after_ms,
+            message=error.message,
         )
         for index, error in sorted(errors.items())
     ]

@@ -230,6 +230,7 @@ class GetClusterInfoResponse(_message.Message):
     MAX_FOLLOWED_USERS_FIELD_NUMBER: _builtins.int
     MAX_FOLLOWED_BOARDS_FIELD_NUMBER: _builtins.int
     OBJECT_TYPES_FIELD_NUMBER: _builtins.int
+    CLUSTER_ID_FIELD_NUMBER: _builtins.int
     cluster: _builtins.str
     placement: _builtins.str
     """"id" or "hash" """
@@ -238,6 +239,8 @@ class GetClusterInfoResponse(_message.Message):
     server_version: _builtins.str
     max_followed_users: _builtins.int
     max_followed_boards: _builtins.int
+    cluster_id: _builtins.str
+    """drawn when the cluster was created: another cluster has another"""
     @_builtins.property
     def instances(self) -> _containers.RepeatedCompositeFieldContainer[Global___Instance]: ...
     @_builtins.property
@@ -256,10 +259,11 @@ class GetClusterInfoResponse(_message.Message):
         max_followed_users: _builtins.int = ...,
         max_followed_boards: _builtins.int = ...,
         object_types: _abc.Iterable[Global___ObjectType] | None = ...,
+        cluster_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "instances", b"instances", "map_version", b"map_version", "max_followed_boards", b"max_followed_boards", "max_followed_users", b"max_followed_users", "object_types", b"object_types", "placement", b"placement", "server_version", b"server_version", "shards", b"shards"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cluster", b"cluster", "cluster_id", b"cluster_id", "instances", b"instances", "map_version", b"map_version", "max_followed_boards", b"max_followed_boards", "max_followed_users", b"max_followed_users", "object_types", b"object_types", "placement", b"placement", "server_version", b"server_version", "shards", b"shards"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -24,19 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17graphsvc/v1/edges.proto\x12\x0bgraphsvc.v1\"+\n\x05\x42oard\x12\x10\n\x08\x62oard_id\x18\x01 \x01(\x06\x12\x10\n\x08owner_id\x18\x02 \x01(\x06\"P\n\tItemError\x12\r\n\x05index\x18\x01 \x01(\r\x12\x0c\n\x04\x63ode\x18\x02 \x01(\x05\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x16\n\x0eretry_after_ms\x18\x04 \x01(\x03*\x84\x01\n\x0c\x46ollowReason\x12\x1d\n\x19\x46OLLOW_REASON_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x46OLLOW_REASON_EXPLICIT\x10\x01\x12\x1b\n\x17\x46OLLOW_REASON_VIA_OWNER\x10\x02\x12\x1c\n\x18\x46OLLOW_REASON_UNFOLLOWED\x10\x03*N\n\x05Order\x12\x15\n\x11ORDER_UNSPECIFIED\x10\x00\x12\x16\n\x12ORDER_NEWEST_FIRST\x10\x01\x12\x16\n\x12ORDER_OLDEST_FIRST\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17graphsvc/v1/edges.proto\x12\x0bgraphsvc.v1\"+\n\x05\x42oard\x12\x10\n\x08\x62oard_id\x18\x01 \x01(\x06\x12\x10\n\x08owner_id\x18\x02 \x01(\x06\"a\n\tItemError\x12\r\n\x05index\x18\x01 \x01(\r\x12\x0c\n\x04\x63ode\x18\x02 \x01(\x05\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x16\n\x0eretry_after_ms\x18\x04 \x01(\x03\x12\x0f\n\x07message\x18\x05 \x01(\t*\x84\x01\n\x0c\x46ollowReason\x12\x1d\n\x19\x46OLLOW_REASON_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x46OLLOW_REASON_EXPLICIT\x10\x01\x12\x1b\n\x17\x46OLLOW_REASON_VIA_OWNER\x10\x02\x12\x1c\n\x18\x46OLLOW_REASON_UNFOLLOWED\x10\x03*N\n\x05Order\x12\x15\n\x11ORDER_UNSPECIFIED\x10\x00\x12\x16\n\x12ORDER_NEWEST_FIRST\x10\x01\x12\x16\n\x12ORDER_OLDEST_FIRST\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'graphsvc.v1.edges_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FOLLOWREASON']._serialized_start=168
-  _globals['_FOLLOWREASON']._serialized_end=300
-  _globals['_ORDER']._serialized_start=302
-  _globals['_ORDER']._serialized_end=380
+  _globals['_FOLLOWREASON']._serialized_start=185
+  _globals['_FOLLOWREASON']._serialized_end=317
+  _globals['_ORDER']._serialized_start=319
+  _globals['_ORDER']._serialized_end=397
   _globals['_BOARD']._serialized_start=40
   _globals['_BOARD']._serialized_end=83
   _globals['_ITEMERROR']._serialized_start=85
-  _globals['_ITEMERROR']._serialized_end=165
+  _globals['_ITEMERROR']._serialized_end=182
 # @@protoc_insertion_point(module_scope)

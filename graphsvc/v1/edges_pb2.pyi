@@ -103,6 +103,7 @@ class ItemError(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     RETRY_AFTER_MS_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
     index: _builtins.int
     """position of the item in the request"""
     code: _builtins.int
@@ -111,6 +112,8 @@ class ItemError(_message.Message):
     """a name of ErrorReason, without its prefix"""
     retry_after_ms: _builtins.int
     """0: a retry does not help"""
+    message: _builtins.str
+    """for people: names the field and the limit"""
     def __init__(
         self,
         *,
@@ -118,10 +121,11 @@ class ItemError(_message.Message):
         code: _builtins.int = ...,
         reason: _builtins.str = ...,
         retry_after_ms: _builtins.int = ...,
+        message: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "index", b"index", "reason", b"reason", "retry_after_ms", b"retry_after_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "index", b"index", "message", b"message", "reason", b"reason", "retry_after_ms", b"retry_after_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

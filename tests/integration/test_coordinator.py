@@ -219,6 +219,6 @@ def die_while_writing(path: Path, step: str) -> None:
 
 
 def test_settings_survive_the_file(tmp_path: Path) -> None:
-    chosen = ClusterSettings(cluster="ünï", placement=PlacementName.HASH, family="redis")
+    chosen = ClusterSettings(cluster="ünï", id="1" * 32, placement=PlacementName.HASH, family="redis")
     asyncio.run(LocalFileCoordinator(tmp_path / "c").create(chosen, FIRST))
     assert asyncio.run(LocalFileCoordinator(tmp_path / "c").settings()) == chosen

@@ -190,7 +190,7 @@ async def test_the_list_of_a_shard_is_in_the_database_of_that_number(
 
 
 @pytest.mark.parametrize(
-    "change", [{"cluster": "another"}, {"placement": "hash"}, {"store_format": 2}], ids=str
+    "change", [{"cluster": "another"}, {"id": "d" * 32}, {"placement": "hash"}, {"store_format": 2}], ids=str
 )
 async def test_a_node_of_another_cluster_is_refused(
     topology: Topology, cluster: ClusterSettings, change: dict[str, object]

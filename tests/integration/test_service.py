@@ -209,6 +209,7 @@ async def test_hash_placement_takes_any_id(
 async def test_cluster_info_tells_the_map(service: Service, topology: Topology) -> None:
     info = await service.admin.GetClusterInfo(admin_service_pb2.GetClusterInfoRequest())
     assert (info.cluster, info.placement, info.shards, info.map_version) == ("test", "id", 8192, 1)
+    assert info.cluster_id == "c" * 32
     assert (info.server_version, info.max_followed_users) == (__version__, 50_000)
     assert {each.name: each.code for each in info.object_types} == {"user": 3, "board": 2, "pin": 1}
     assert [

@@ -16,6 +16,7 @@ from graphsvc.cli.dev.plan import (
     check_choices,
     check_map,
     claim_of,
+    claimed_cluster,
     claims,
     how_to_start,
     next_map,
@@ -24,11 +25,12 @@ from graphsvc.cli.dev.plan import (
 )
 from graphsvc.model.ids import SHARDS
 from graphsvc.model.placement import PlacementName
-from graphsvc.model.topology import Instance, Node, Topology
+from graphsvc.model.topology import ClusterSettings, Instance, Node, Topology
 from graphsvc.runtime.settings import ClusterChoices
 
-CLUSTER = wanted_cluster(ClusterChoices(), "valkey")
-HASHED = wanted_cluster(ClusterChoices(placement=PlacementName.HASH), "valkey")
+NEW_ID = "a" * 32
+CLUSTER = wanted_cluster(ClusterChoices(), "valkey", NEW_ID)
+HASHED = wanted_cluster(ClusterChoices(placement=PlacementName.HASH), "valkey", NEW_ID)
 OURS, THEIRS = identity_record(CLUSTER), identity_record(HASHED)
 NODES = [Node(host="127.0.0.1", port=7001), Node(host="127.0.0.1", port=7002)]
 OTHER = Node(host="127.0.0.1", port=7003)
@@ -170,7 +172,7 @@ class TestMap:
 
 class TestChoices:
     def test_the_same_choices_pass(self) -> None:
-        check_choices(CLUSTER, wanted_cluster(ClusterChoices(), "valkey"))
+        check_choices(CLUSTER, wanted_cluster(ClusterChoices(), "valkey", "b" * 32))
 
     @pytest.mark.parametrize(
         ("choices", "family", "difference"),
@@ -183,11 +185,11 @@ class TestChoices:
     )
     def test_any_other_is_named(self, choices: ClusterChoices, family: str, difference: str) -> None:
         with pytest.raises(Refused, match=f"{difference}.*another --data"):
-            check_choices(CLUSTER, wanted_cluster(choices, family))
+            check_choices(CLUSTER, wanted_cluster(choices, family, NEW_ID))
 
     def test_type_codes_must_differ(self) -> None:
         with pytest.raises(Refused, match=r"cluster\.pin_type.*must differ"):
-            wanted_cluster(ClusterChoices(pin_type=3), "valkey")
+            wanted_cluster(ClusterChoices(pin_type=3), "valkey", NEW_ID)
 
 
 class TestPauses:
@@ -201,3 +203,34 @@ class TestPauses:
 
     def test_begin_anew_after_a_long_life(self) -> None:
         assert pause_before_restart_s(LONGEST_PAUSE_S, lived_s=SETTLED_S) == FIRST_PAUSE_S
+
+
+def claimed(cluster: ClusterSettings, keys: int = 0) -> Contents:
+    """A node that was claimed for a cluster."""
+    return Contents(identity_record(cluster), keys)
+
+
+NAMESAKE = CLUSTER.model_copy(update={"id": "b" * 32})
+
+
+@pytest.mark.parametrize("rest", [Contents(None, 0), claimed(NAMESAKE)])
+def test_where_the_map_is_missing_the_nodes_say_which_cluster_it_is(rest: Contents) -> None:
+    assert claimed_cluster([claimed(NAMESAKE, keys=5), rest], CLUSTER) == NAMESAKE
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        [Contents(None, 0), Contents(None, 0)],
+        [claimed(HASHED), Contents(None, 0)],
+        [claimed(NAMESAKE), claimed(CLUSTER)],
+        [Contents(b"{}", 1), Contents(None, 0)],
+    ],
+)
+def test_where_they_say_nothing_or_disagree_it_is_the_wanted_one(contents: list[Contents]) -> None:
+    assert claimed_cluster(contents, CLUSTER) == CLUSTER
+
+
+def test_a_node_of_a_cluster_of_the_same_name_is_refused() -> None:
+    with pytest.raises(Refused, match="instance-1 holds data that is not this cluster's: id is"):
+        claims(created=True, contents=[claimed(CLUSTER), claimed(NAMESAKE)], cluster=CLUSTER)

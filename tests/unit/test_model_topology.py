@@ -170,7 +170,11 @@ def test_type_codes_differ() -> None:
 
 def test_a_clusters_choices_come_back_from_json_as_they_were() -> None:
     chosen = ClusterSettings(
-        cluster="eu", placement=PlacementName.HASH, type_codes=TypeCodesRecord(pin=9), family="valkey"
+        cluster="eu",
+        id="1" * 32,
+        placement=PlacementName.HASH,
+        type_codes=TypeCodesRecord(pin=9),
+        family="valkey",
     )
     assert ClusterSettings.model_validate_json(chosen.model_dump_json()) == chosen
 
@@ -178,4 +182,4 @@ def test_a_clusters_choices_come_back_from_json_as_they_were() -> None:
 @pytest.mark.parametrize("family", ["", "Redis", "memcached", "redis "])
 def test_a_family_that_is_none_is_refused(family: str) -> None:
     with pytest.raises(ValidationError, match="family"):
-        ClusterSettings(cluster="eu", placement=PlacementName.ID, family=family)
+        ClusterSettings(cluster="eu", id="1" * 32, placement=PlacementName.ID, family=family)

@@ -22,6 +22,7 @@ from graphsvc.cli.dev.plan import (
     check_choices,
     check_map,
     claim_of,
+    claimed_cluster,
     claims,
     how_to_start,
     next_map,
@@ -63,6 +64,7 @@ class DevCluster:
         if stored is not None and topology is not None:
             check_choices(stored, self._cluster)
             check_map(topology)
+            self._cluster = stored
         try:
             await self._bring_up_all(topology)
             await self._claim_all(created=topology is not None)
@@ -141,6 +143,8 @@ class DevCluster:
     async def _claim_all(self, *, created: bool) -> None:
         nodes = [self._nodes[i].node for i in range(len(INSTANCES))]
         contents = [await _contents(node) for node in nodes]
+        if not created:
+            self._cluster = claimed_cluster(contents, self._cluster)
         for node, claim in zip(nodes, claims(created, contents, self._cluster), strict=True):
             await self._settle(node, claim)
 

@@ -6,7 +6,7 @@ from enum import Enum
 
 from pydantic import ValidationError
 
-from graphsvc.backends.redis.identity import identity_problem, identity_record
+from graphsvc.backends.redis.identity import identity_problem, identity_record, read_identity
 from graphsvc.model.ids import SHARDS
 from graphsvc.model.topology import ClusterSettings, Instance, Node, Topology, TypeCodesRecord
 from graphsvc.runtime.settings import ClusterChoices
@@ -49,8 +49,8 @@ class Contents:
     """Keys in all databases but for that record."""
 
 
-def wanted_cluster(choices: ClusterChoices, family: str) -> ClusterSettings:
-    """What a new cluster would store, and an old one must have stored.
+def wanted_cluster(choices: ClusterChoices, family: str, new_id: str) -> ClusterSettings:
+    """What a new cluster would store, and an old one must have stored, but for its id.
 
     Raises:
         Refused: two type codes are the same.
@@ -61,7 +61,13 @@ def wanted_cluster(choices: ClusterChoices, family: str) -> ClusterSettings:
         raise Refused(
             "cluster.pin_type, cluster.board_type and cluster.user_type must differ from each other"
         ) from error
-    return ClusterSettings(cluster=choices.name, placement=choices.placement, type_codes=codes, family=family)
+    return ClusterSettings(
+        cluster=choices.name,
+        id=new_id,
+        placement=choices.placement,
+        type_codes=codes,
+        family=family,
+    )
 
 
 def check_choices(stored: ClusterSettings, wanted: ClusterSettings) -> None:
@@ -70,13 +76,30 @@ def check_choices(stored: ClusterSettings, wanted: ClusterSettings) -> None:
     Raises:
         Refused: they differ; names every difference.
     """
-    problem = identity_problem(identity_record(stored), wanted)
+    problem = identity_problem(identity_record(stored.model_copy(update={"id": wanted.id})), wanted)
     if problem:
         raise Refused(
             f"the graph stored here was created with other choices: {problem}. They hold for ever, and a "
             "server family cannot read another's files: start it as it was created, or begin a new graph "
             "with another --data"
         )
+
+
+def claimed_cluster(contents: Sequence[Contents], wanted: ClusterSettings) -> ClusterSettings:
+    """The cluster whose map is missing: the one that claimed these nodes, or the wanted one where none did.
+
+    A node claimed for another one makes the wanted one, which `claims` then refuses or claims it for.
+    """
+    records = {each.record for each in contents if each.record is not None}
+    for record in records:
+        settings = read_identity(record)
+        if (
+            settings is not None
+            and len(records) == 1
+            and settings.model_copy(update={"id": wanted.id}) == wanted
+        ):
+            return settings
+    return wanted
 
 
 def check_map(stored: Topology) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import typer
 
@@ -74,7 +75,8 @@ async def run(settings: Settings) -> None:
         check_port(settings.service.host, settings.service.metrics_port, "--metrics-port")
         binary = await _binary(settings.dev.redis_server)
         coordinator = LocalFileCoordinator(data / MAP_FILE)
-        cluster = DevCluster(data, binary, wanted_cluster(settings.cluster, binary.family), coordinator)
+        wanted = wanted_cluster(settings.cluster, binary.family, uuid4().hex)
+        cluster = DevCluster(data, binary, wanted, coordinator)
         try:
             if await signals.until_stop(cluster.start()):
                 async with _stopping(cluster, signals), _service(settings, coordinator, signals) as running:
