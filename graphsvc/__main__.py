@@ -1,5 +1,5 @@
 """`python -m graphsvc`: the command line."""
 
-from graphsvc.cli.main import main
+from graphsvc.cli.entry import main
 
 main()

@@ -26,9 +26,9 @@ def check(
 
     \b
     Examples:
-      graphsvc check 241294492511762325 241294492511762326
+      graphsvc check 352049879318529 562950159579742210
       graphsvc check --map-ids user 7 8 9 10
-      graphsvc check --json USR0KHTOWnGLuC USR0KHTOWnGLuD && echo yes
+      graphsvc check --json 352049879318529 562950159579742210 && echo yes
     """
     with open_session(target, timeout, map_ids) as session:
         if not check_follows(session, follower, followees, as_json=as_json):

@@ -26,7 +26,7 @@ def counts(
 
     \b
     Examples:
-      graphsvc counts 241294492511762325
+      graphsvc counts 352049879318529
       graphsvc counts --map-ids user 1 2 3 --json
     """
     with open_session(target, timeout, map_ids) as session:

@@ -54,6 +54,11 @@ def exit_of(error: Exception) -> tuple[ExitCode, str]:
             return ExitCode.UNAVAILABLE, str(error)
         case GraphError():
             return ExitCode.FAILED, str(error)
+        case OSError():
+            return (
+                ExitCode.FAILED,
+                f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}",
+            )
         case _:
             return ExitCode.FAILED, (
                 f"{type(error).__name__}: {error} (a fault of graphsvc; GRAPHSVC_TRACEBACK=1 shows where)"

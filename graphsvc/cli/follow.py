@@ -18,7 +18,7 @@ def follow(
 
     \b
     Examples:
-      graphsvc follow 241294492511762325 241294492511762326
+      graphsvc follow 352049879318529 562950159579742210
       graphsvc follow --map-ids user 7 8
     """
     with open_session(target, timeout, map_ids) as session:

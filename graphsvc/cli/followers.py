@@ -23,7 +23,7 @@ def followers(
 
     \b
     Examples:
-      graphsvc followers 241294492511762325
+      graphsvc followers 352049879318529
       graphsvc followers --map-ids user 7 --limit 10 --oldest-first
       graphsvc followers --map-ids user 7 --all --json | jq -r .id
     """

@@ -23,7 +23,7 @@ def following(
 
     \b
     Examples:
-      graphsvc following 241294492511762325
+      graphsvc following 352049879318529
       graphsvc following --map-ids user 7 --limit 10 --oldest-first
       graphsvc following --map-ids user 7 --all --json | jq -r .id
     """

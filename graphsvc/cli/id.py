@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from graphsvc.cli.id_text import IdText
+from graphsvc.cli.id_text import IdText, decimal
 from graphsvc.cli.options import DEFAULT_TARGET, Json, Map, Target, Timeout
 from graphsvc.cli.output import put_json, say
 from graphsvc.model import branded
@@ -53,7 +53,7 @@ def decode(object_id: AnyId, as_json: Json = False) -> None:
     Example:
       graphsvc id decode 241294492511762325
     """
-    _put(describe_id(IdText().read(object_id, "id")), as_json=as_json)
+    _put(describe_id(IdText().read(object_id, "id"), _brand_of(object_id)), as_json=as_json)
 
 
 @app.command()
@@ -75,15 +75,18 @@ def show(
     from graphsvc.cli.id_home import IdAndHome  # noqa: PLC0415
 
     found = IdAndHome.find(object_id, target, timeout, map_ids)
-    _put(describe_id(found.object_id) | found.home, as_json=as_json)
+    _put(describe_id(found.object_id, _brand_of(object_id)) | found.home, as_json=as_json)
 
 
-def describe_id(object_id: int) -> dict[str, object]:
-    """All that arithmetic tells about an id; what it names as type goes by the default codes."""
+def describe_id(object_id: int, brand: str | None = None) -> dict[str, object]:
+    """All that arithmetic tells about an id; what it names as type goes by the default codes.
+
+    `brand`: that of its branded form; None: the one of its type.
+    """
     parts = unpack(object_id)
     return {
         "id": str(object_id),
-        "branded": branded.to_branded(object_id, _BRANDS.get(parts.type, branded.USER)),
+        "branded": branded.to_branded(object_id, brand or _BRANDS.get(parts.type, branded.USER)),
         "shard": parts.shard,
         "dormant": parts.shard >= SHARDS,
         "type": parts.type,
@@ -93,15 +96,20 @@ def describe_id(object_id: int) -> dict[str, object]:
     }
 
 
+def _brand_of(text: str) -> str | None:
+    return text[: branded.LETTERS] if text[:1].isalpha() else None
+
+
 def _code(type_name: str) -> int:
     codes = {name: code for code, name in _NAMES.items()}
     if type_name in codes:
         return codes[type_name]
-    if not type_name.isdigit():
+    code = decimal(type_name)
+    if code is None:
         raise InvalidArgument(
             "--type", Reason.ID_WRONG_TYPE, f"{type_name!r} is not user, board, pin or a code"
         )
-    return int(type_name)
+    return code
 
 
 def _put(facts: dict[str, object], *, as_json: bool) -> None:

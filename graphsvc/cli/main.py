@@ -59,6 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         names = given[:1] if given and given[0] in COMMANDS else list(COMMANDS)
     try:
         build(names)(given, prog_name="graphsvc")
+    except KeyboardInterrupt:
+        sys.exit(exits.ExitCode.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 (whatever it is, the user gets a line, not a traceback)
         if os.environ.get("GRAPHSVC_TRACEBACK"):
             traceback.print_exc()

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from graphsvc.cli.id_text import decimal
+
 DEFAULT_TARGET = "127.0.0.1:50051"
 
 
@@ -16,7 +18,8 @@ class MapIds(StrEnum):
 
 def _check_target(target: str) -> str:
     host, colon, port = target.rpartition(":")
-    if not (host and colon and port.isdigit() and int(port) < 1 << 16):
+    number = decimal(port)
+    if not (host and colon and number is not None and number < 1 << 16):
         raise typer.BadParameter(f"{target!r} is not HOST:PORT")
     return target
 
@@ -39,5 +42,7 @@ Map = Annotated[
         help="Small integers stand for ids of this type: N is the id of shard N mod 8192, local part N.",
     ),
 ]
-Timeout = Annotated[float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Of each call.")]
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=0.001, max=86_400, metavar="SECONDS", help="Of each call.")
+]
 UserId = Annotated[str, typer.Argument(metavar="USER", help="An id: decimal, or branded (USR...).")]

@@ -19,7 +19,7 @@ def unfollow(
 
     \b
     Examples:
-      graphsvc unfollow 241294492511762325 241294492511762326
+      graphsvc unfollow 352049879318529 562950159579742210
       graphsvc unfollow --map-ids user 7 8
     """
     with open_session(target, timeout, map_ids) as session:

@@ -1,5 +1,7 @@
 """Every command against a real service, as a user runs it."""
 
+import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -230,3 +232,36 @@ async def test_with_an_instance_down_the_rest_is_told(
         check = await cli.run("check", *MAP, 5000, 1, "--timeout", 1)
         assert (check.code, check.out) == (3, "")
         assert "try again later" in check.err
+
+
+@pytest.mark.parametrize(
+    "command", ["follow", "check", "followers", "following", "counts", "unfollow", "status", "id show"]
+)
+async def test_the_examples_in_the_help_are_right(cli: CommandLine, command: str) -> None:
+    told = await cli.run(*command.split(), "--help")
+    examples = [line.split() for line in told.lines if line.strip().startswith("graphsvc ")]
+    assert examples
+    for words in examples:
+        if "--target" in words or "--page-token" in words:
+            continue  # these name a host or a token that is the reader's own
+        end = next((i for i, word in enumerate(words) if word in ("&&", "|")), len(words))
+        done = await cli.run(*words[1:end])
+        assert done.code in (0, 1), (words, done.err)
+
+
+async def test_errors_of_the_service_are_in_the_users_numbers(cli: CommandLine) -> None:
+    done = await cli.run("follow", "7", "7", "--map-ids", "user")
+    assert done.code == 2
+    assert "7 is the follower" in done.err
+    assert "492787367673863" not in done.err
+
+
+async def test_ctrl_c_while_it_loads_is_quiet(cli: CommandLine) -> None:
+    for after_s in (0.05, 0.1, 0.15, 0.2, 0.3, 0.4):
+        process = await cli.start("demo")
+        await asyncio.sleep(after_s)
+        if process.returncode is None:
+            process.send_signal(signal.SIGINT)
+        _, err = await process.communicate()
+        # Before the interpreter itself has started there is nothing of ours that could be quiet.
+        assert b"graphsvc/cli" not in err, err.decode()

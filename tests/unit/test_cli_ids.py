@@ -123,3 +123,22 @@ def test_bad_ids_are_wrong_usage_in_one_line(
     assert captured.out == ""
     assert captured.err.startswith(f"graphsvc: {message}")
     assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["²", "9" * 5_000])
+def test_digits_that_are_no_number_of_ours_are_refused(text: str) -> None:
+    with pytest.raises(InvalidArgument):
+        IdText().read(text, "id")
+    assert run("id", "encode", "--shard", "1", "--local", "1", "--type", text) == 2
+    assert run("counts", "1", "--target", f"localhost:{text}") == 2
+
+
+def test_a_brand_of_another_type_is_no_user() -> None:
+    assert IdText(brand="USR").read("USR0KHTOWnGLuC", "user") == 274557032793636864
+    with pytest.raises(InvalidArgument, match="user: BRD0KHTOWnGLuC is branded BRD"):
+        IdText(brand="USR").read("BRD0KHTOWnGLuC", "user")
+
+
+def test_the_brand_given_is_the_brand_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("id", "decode", "ABC0KHTOWnGLuC") == 0
+    assert "branded    ABC0KHTOWnGLuC" in capsys.readouterr().out

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 
 from graphsvc.cli.dev.plan import Refused
 from graphsvc.cli.dev.run import run
@@ -83,10 +84,10 @@ def dev(
 def _settings(file: Path | None, flags: dict[str, dict[str, object]]) -> Settings:
     try:
         return load_settings(file, flags)
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refused(f"--config {file}: {error}") from error
-    except UnknownSection as error:
-        raise Refused(f"environment variable {error}") from error
+    except (UnknownSection, SettingsError) as error:
+        raise Refused(f"environment: {error}") from error
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
