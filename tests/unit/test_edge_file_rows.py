@@ -52,7 +52,27 @@ def test_more_columns_than_the_first_row_are_no_harm() -> None:
 def test_rows_of_the_right_total_width_but_wrong_shape_are_not_mixed_up(map_code: int | None) -> None:
     rows = read_rows([b"1,2,3", b"4", b"5,6"], 1, layout(), map_code)
     assert [line for line, *_ in edges(rows)] == [1, 3]
-    assert rows.rejects == [Reject(2, "TOO_FEW_COLUMNS", "1 column(s); 2 are needed")]
+    assert rows.rejects == [
+        Reject(2, "TOO_FEW_COLUMNS", "1 column(s); 2 are needed; --delimiter tells what separates them")
+    ]
+
+
+@pytest.mark.parametrize("separator", [b",", b"\t", b" "])
+def test_a_carriage_return_joins_and_separates_nothing(separator: bytes) -> None:
+    lines = [
+        separator.join(pair) for pair in [(b"1", b"2\r"), (b"3", b"4\r5"), (b"6\r7", b"8"), (b"9", b"10")]
+    ]
+    rows = read_rows(lines, 1, layout(None if separator == b" " else separator), None)
+    assert edges(rows) == [(1, 1, 2), (4, 9, 10)]
+    assert [(reject.line, reject.reason) for reject in rows.rejects] == [
+        (2, "BARE_CARRIAGE_RETURN"),
+        (3, "BARE_CARRIAGE_RETURN"),
+    ]
+
+
+def test_a_comment_of_the_shape_of_a_row_is_a_comment() -> None:
+    kind = Layout(b",", 3, 1, 2, None, TimeUnit.SECONDS, 0, ())
+    assert edges(read_rows([b"x,1,2", b"#x,3,4", b"y,5,6"], 1, kind, None)) == [(1, 1, 2), (3, 5, 6)]
 
 
 def test_a_nul_byte_cannot_stand_for_the_end_of_a_line() -> None:
@@ -76,8 +96,11 @@ def test_a_nul_byte_cannot_stand_for_the_end_of_a_line() -> None:
         (b"-1,2", "ID_OUT_OF_RANGE", f"follower: -1 is not an id: ids are 1 to 2^62-1 ({MAX_ID})"),
         (b"1,4611686018427387904", "ID_OUT_OF_RANGE", None),
         (b"7,7", "SELF_FOLLOW", "follower and followee are both '7'"),
-        (b"1", "TOO_FEW_COLUMNS", "1 column(s); 2 are needed"),
+        (b"1", "TOO_FEW_COLUMNS", "1 column(s); 2 are needed; --delimiter tells what separates them"),
         (b'1,"2', "BAD_QUOTES", "unexpected end of data"),
+        (b"1033,10\r34", "BARE_CARRIAGE_RETURN", "a carriage return within the line"),
+        (b'1,2,"a"\rb', "BARE_CARRIAGE_RETURN", "a carriage return within the line"),
+        (b'1,2,"%s"' % (b"x" * 200_000), "BAD_QUOTES", "field larger than field limit (131072)"),
         (b'1,"2"3', "BAD_QUOTES", "',' expected after '\"'"),
     ],
 )

@@ -2,7 +2,7 @@
 
 A batch whose lines are all plain goes whole columns at a time (`_plain`), at about 1 us a row; any oddity
 in it (a comment, a quote, a blank, a bad value) sends the batch line by line (`_careful`), where each bad
-line gets its reason. Both read the same values; a test holds them against each other.
+line gets its reason. Both read the same values; tests hold them against each other, and batches of any size.
 """
 
 import csv
@@ -21,6 +21,7 @@ NOT_A_NUMBER = "NOT_A_NUMBER"
 UNDECODABLE = "UNDECODABLE_BYTES"
 TOO_FEW_COLUMNS = "TOO_FEW_COLUMNS"
 BAD_QUOTES = "BAD_QUOTES"
+BARE_CARRIAGE_RETURN = "BARE_CARRIAGE_RETURN"
 
 _SHOWN = 40
 
@@ -59,7 +60,7 @@ def read_rows(
         final: no lines follow; a quote that is still open is an error, not `Rows.unread`.
     """
     if layout.delimiter is not None and layout.quoted and b'"' in b",".join(lines):
-        records, unread = _quoted_records(lines, layout.delimiter.decode(), final)
+        records, unread = _quoted_records(lines, layout.delimiter, final)
         rows = _careful(records, first_line, layout, map_code)
         rows.unread = unread
         return rows
@@ -125,9 +126,13 @@ def _table(lines: Sequence[bytes], layout: Layout) -> list[bytes] | None:
     # The mark can't be in a field, so that its positions prove the shape.
     mark = b"\0" if layout.delimiter is None else b"\n"
     separator = layout.delimiter or b" "
-    text = (separator + mark + separator).join(lines)
+    between = separator + mark + separator
+    text = between.join(lines)
     if b"\r" in text:
-        text = text.replace(b"\r", b"")
+        text = text.replace(b"\r" + between, between).removesuffix(b"\r")
+    # Within a line a carriage return is a fault; a comment may have the shape of a row.
+    if b"\r" in text or b"#" in text:
+        return None
     breaks = len(lines) - 1
     if text.count(mark) != breaks:
         return None
@@ -155,69 +160,65 @@ def _times(fields: list[bytes], places: int) -> list[int]:
     return [time_us(each, places) for each in fields]
 
 
+class _Bad(Exception):
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason)
+        self.reason, self.detail = reason, detail
+
+
 class _Record(NamedTuple):
     """Its fields, or what is wrong with it."""
 
     first: int
     """Position of its first line in the batch."""
-    fields: list[bytes] | str
+    fields: list[bytes] | _Bad
 
 
 def _records(lines: Sequence[bytes], layout: Layout) -> Iterator[_Record]:
     for index, line in enumerate(lines):
         if is_data(line):
-            yield _Record(index, line.split(layout.delimiter))
+            yield _Record(index, _split(line, layout.delimiter))
 
 
-class _QuotedLines:
-    """Feeds csv.reader, which asks for further lines of a record only while a quote is open."""
-
-    def __init__(self, lines: Sequence[bytes]) -> None:
-        self._lines = lines
-        self._fresh = True
-        self.start = 0
-        """Position of the first line of the record."""
-        self.next = 0
-
-    def begin(self) -> None:
-        """The next line asked for begins a record."""
-        self._fresh = True
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if self._fresh:
-            while self.next < len(self._lines) and not is_data(self._lines[self.next]):
-                self.next += 1
-            self.start = self.next
-            self._fresh = False
-        if self.next >= len(self._lines):
-            raise StopIteration
-        self.next += 1
-        # Latin-1 maps bytes to characters one to one: what they mean matters only in the columns read.
-        return self._lines[self.next - 1].decode("latin-1")
+def _split(line: bytes, delimiter: bytes | None) -> list[bytes] | _Bad:
+    line = line.rstrip(b"\r")
+    return _bare_carriage_return() if b"\r" in line else line.split(delimiter)
 
 
-def _quoted_records(lines: Sequence[bytes], delimiter: str, final: bool) -> tuple[list[_Record], int]:
-    """Records that may be quoted and go over several lines, and the lines of an open one at the end."""
+def _quoted_records(lines: Sequence[bytes], delimiter: bytes, final: bool) -> tuple[list[_Record], int]:
+    """Records that may be quoted and go over several lines, and the lines of an open one at the end.
+
+    A record without quotes is read as in a batch without any.
+    """
     records: list[_Record] = []
-    feed = _QuotedLines(lines)
-    reader = csv.reader(feed, delimiter=delimiter, strict=True, skipinitialspace=True)
-    while True:
-        feed.begin()
+    index = 0
+    while index < len(lines):
+        first = index
+        index += 1
+        if not is_data(lines[first]):
+            continue
+        if b'"' not in lines[first]:
+            records.append(_Record(first, _split(lines[first], delimiter)))
+            continue
+        # Latin-1 maps bytes to characters one to one: what they mean matters only in the columns read.
+        text = (lines[at].decode("latin-1") for at in range(first, len(lines)))
+        reader = csv.reader(text, delimiter=delimiter.decode(), strict=True, skipinitialspace=True)
         try:
-            fields = next(reader)
-        except StopIteration:
-            return records, 0
+            fields = [value.encode("latin-1") for value in next(reader)]
         except csv.Error as error:
             # csv bounds a field at 128 KiB, so that an open quote can't collect the whole file.
-            if feed.next >= len(lines) and "end of data" in str(error) and not final:
-                return records, len(lines) - feed.start
-            records.append(_Record(feed.start, str(error)))
-            feed.next = feed.start + 1
+            if "end of data" in str(error) and not final:
+                return records, len(lines) - first
+            bare = "new-line" in str(error)
+            records.append(_Record(first, _bare_carriage_return() if bare else _Bad(BAD_QUOTES, str(error))))
         else:
-            records.append(_Record(feed.start, [value.encode("latin-1") for value in fields]))
+            records.append(_Record(first, fields))
+            index = first + reader.line_num
+    return records, 0
+
+
+def _bare_carriage_return() -> _Bad:
+    return _Bad(BARE_CARRIAGE_RETURN, "a carriage return within the line")
 
 
 def _careful(records: Iterable[_Record], first_line: int, layout: Layout, map_code: int | None) -> Rows:
@@ -240,19 +241,14 @@ def _careful(records: Iterable[_Record], first_line: int, layout: Layout, map_co
     return rows
 
 
-class _Bad(Exception):
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(reason)
-        self.reason, self.detail = reason, detail
-
-
-def _values(fields: list[bytes] | str, layout: Layout, map_code: int | None) -> tuple[int, int, int]:
+def _values(fields: list[bytes] | _Bad, layout: Layout, map_code: int | None) -> tuple[int, int, int]:
     """Follower, followee and time (0 where the file has none)."""
-    if isinstance(fields, str):
-        raise _Bad(BAD_QUOTES, fields)
+    if isinstance(fields, _Bad):
+        raise fields
     needed = max(layout.follower, layout.followee, -1 if layout.time is None else layout.time) + 1
     if len(fields) < needed:
-        raise _Bad(TOO_FEW_COLUMNS, f"{len(fields)} column(s); {needed} are needed")
+        hint = "; --delimiter tells what separates them" if len(fields) == 1 else ""
+        raise _Bad(TOO_FEW_COLUMNS, f"{len(fields)} column(s); {needed} are needed{hint}")
     follower = _id("follower", fields[layout.follower], map_code)
     followee = _id("followee", fields[layout.followee], map_code)
     if follower == followee:
