@@ -1,14 +1,21 @@
 """Reading files: any size of batch, from any place, compressed or not, whole or cut."""
 
 import gzip
+import io
+import os
 import random
+import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from graphsvc.cli.edge_files.layout import FileUnusable, LayoutOptions, TimeUnit
-from graphsvc.cli.edge_files.reader import START, EdgeReader, FileDamaged, Place, open_source
+from graphsvc.cli.edge_files.reader import START, EdgeReader, FileDamaged, Place, Source, open_source
 
 
 def write(folder: Path, data: bytes, *, compress: bool = False) -> Path:
@@ -30,10 +37,10 @@ def read_all(path: Path, lines: int = 3, start: Place = START) -> list[Edge]:
     return [edge for edges, _ in read(path, lines, start) for edge in edges]
 
 
-def read_to_damage(path: Path) -> tuple[list[Edge], str]:
+def read_to_damage(path: Path, start: Place = START) -> tuple[list[Edge], str]:
     edges: list[Edge] = []
     try:
-        for batch, _ in read(path, 100):
+        for batch, _ in read(path, 100, start):
             edges += batch
     except FileDamaged as error:
         return edges, str(error)
@@ -155,13 +162,114 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         read_all(tmp_path)
 
 
+def test_a_gzip_file_in_a_gzip_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileUnusable, match="compressed twice"):
+        read_all(write(tmp_path, gzip.compress(b"1,2\n"), compress=True))
+    with pytest.raises(FileUnusable, match="decompressed, is a zip archive"):
+        read_all(write(tmp_path, b"PK\x03\x041,2\n", compress=True))
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_pipe_that_begins_with_a_single_byte_loses_nothing(tmp_path: Path, compress: bool) -> None:
+    data = b"1,2\n" * 3 + b"3,4\n"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def fill() -> None:
+        with pipe.open("wb", buffering=0) as file:
+            for byte in gzip.compress(data) if compress else data:
+                file.write(bytes([byte]))
+                time.sleep(0.001)  # so that most reads see one byte
+
+    with ThreadPoolExecutor(1) as pool:
+        filled = pool.submit(fill)
+        assert read_all(pipe) == [(1, 1, 2), (2, 1, 2), (3, 1, 2), (4, 3, 4)]
+        filled.result()
+
+
+def test_a_binary_file_is_refused() -> None:
+    with pytest.raises(FileUnusable, match="no text"):
+        read_all(Path(sys.executable))
+
+
+def test_a_file_of_lone_carriage_returns_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileUnusable, match="carriage returns alone"):
+        read_all(write(tmp_path, b"40031,40032\r40033,40034\r"))
+
+
+def test_batches_and_the_sample_are_bounded_in_bytes(tmp_path: Path) -> None:
+    long = b"x" * (1 << 20)
+    with open_source(
+        write(tmp_path, b"".join(b"%d,%d,%s\n" % (n, n + 1, long) for n in range(1, 31)))
+    ) as source:
+        reader = EdgeReader(source, LayoutOptions(), None, 10_000)
+        reader.detect()
+        assert source.position() <= 6 << 20
+        counts = [len(rows.lines) for rows, _ in reader.batches()]
+    assert sum(counts) == 30
+    assert max(counts) <= 5
+
+
+def test_a_damaged_checksum_is_told_as_such_wherever_reading_begins(tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(b"1,2\n3,4\n5,6\n"))
+    data[-8] ^= 1
+    path = tmp_path / "damaged.gz"
+    path.write_bytes(data)
+    for start, expected in ((START, 3), (Place(4, 1), 2), (Place(12, 3), 0)):
+        edges, damage = read_to_damage(path, start)
+        assert "damaged (CRC check failed" in damage
+        assert len(edges) == expected
+
+
+PIECES = [
+    "\r",
+    "\n",
+    "\r\n",
+    ",",
+    "1",
+    "23",
+    "4,5",
+    "\n6,7",
+    '"',
+    '"8"',
+    "\0",
+    "\ufeff",
+    " ",
+    "#",
+    "x",
+    ",9\n",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=24), st.sampled_from([None, ",", "tab", "space"]))
+@example(["4,5", "\n", "6,1", "\r", "3", "\n"], None)
+@example(["4,5", "\n", '"8"', ",9", "\r", "1", "\n", "6,7"], ",")
+@settings(max_examples=500, deadline=None)
+def test_the_size_of_a_batch_changes_no_row_and_no_reject(pieces: list[str], delimiter: str | None) -> None:
+    data = "".join(pieces).encode()
+
+    def outcome(lines: int) -> object:
+        stream = io.BytesIO(data)
+        reader = EdgeReader(Source(stream, stream, False, len(data)), LayoutOptions(delimiter), 3, lines)
+        try:
+            batches = [rows for rows, _ in reader.batches()]
+        except FileUnusable as error:
+            return str(error)
+        edges = [
+            edge for rows in batches for edge in zip(rows.lines, rows.followers, rows.followees, strict=True)
+        ]
+        return edges, [reject for rows in batches for reject in rows.rejects]
+
+    assert outcome(1) == outcome(3) == outcome(10_000)
+
+
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
     path = tmp_path / "long.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b"1,2\n")
         for _ in range(40):
             file.write(bytes(1 << 20))
-    with pytest.raises(FileUnusable, match="longer than 16 MiB"):
+    with pytest.raises(FileUnusable, match="line 2 is longer than 16 MiB"):
         read_all(path)
 
 

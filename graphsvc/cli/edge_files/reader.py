@@ -1,10 +1,11 @@
 """Reads an edge file of any size as batches of columns: plain or gzip, from a path or standard input.
 
 Every batch knows where it ends, in bytes and lines, so that a reader can begin there again. What the batches
-hold is decided in edge_layout.py and edge_rows.py.
+hold is decided in detection.py and rows.py.
 """
 
 import gzip
+import io
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -14,19 +15,14 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, cast
 
-from graphsvc.cli.edge_files.layout import (
-    SAMPLE_ROWS,
-    FileUnusable,
-    Layout,
-    LayoutOptions,
-    detect_layout,
-    is_data,
-)
+from graphsvc.cli.edge_files.detection import SAMPLE_BYTES, SAMPLE_ROWS, detect_layout
+from graphsvc.cli.edge_files.layout import FileUnusable, Layout, LayoutOptions, is_data
 from graphsvc.cli.edge_files.rows import Rows, read_rows
 
 STDIN = Path("-")
 
 _PIECE = 1 << 18
+_BATCH_BYTES = 4 << 20
 _LONGEST_LINE = 16 << 20
 _BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
@@ -39,6 +35,8 @@ _OTHER_FORMATS = {
     b"\xff\xfe": "UTF-16; convert it first: iconv -f UTF-16 -t UTF-8",
     b"\xfe\xff": "UTF-16; convert it first: iconv -f UTF-16 -t UTF-8",
 }
+_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
+_MAGIC_BYTES = 8
 
 
 class FileDamaged(Exception):
@@ -50,6 +48,25 @@ class _Stream(Protocol):
 
     def read1(self, size: int, /) -> bytes: ...
     def seek(self, offset: int, /) -> int: ...
+
+
+class _Begun(io.RawIOBase):
+    """A stream whose first bytes were read already: a pipe can't be sought, and a peek may see one byte."""
+
+    def __init__(self, begin: bytes, rest: _Stream) -> None:
+        super().__init__()
+        self._begin = begin
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override] # it is no other
+        piece = self._begin or self._rest.read1(len(buffer))
+        count = min(len(buffer), len(piece))
+        buffer[:count] = piece[:count]
+        self._begin = self._begin[count:]
+        return count
 
 
 class Place(NamedTuple):
@@ -100,13 +117,32 @@ def open_source(path: Path) -> Iterator[Source]:
 
 
 def _source(raw: BinaryIO, size: int | None, path: Path) -> Source:
-    begin: bytes = raw.peek(8)  # type: ignore[attr-defined] # both kinds are io.BufferedReader
-    for magic, what in _OTHER_FORMATS.items():
-        if begin.startswith(magic):
-            raise FileUnusable(f"{path} is {what}")
+    begin = raw.read(_MAGIC_BYTES)
+    other = _other_format(begin)
+    if other is not None:
+        raise FileUnusable(f"{path} is {other}")
+    if size is None:
+        raw = io.BufferedReader(_Begun(begin, cast("_Stream", raw)))
+    else:
+        raw.seek(0)
     compressed = begin.startswith(_GZIP)
     stream = gzip.GzipFile(fileobj=raw) if compressed else raw
     return Source(cast("_Stream", stream), raw, compressed, size)
+
+
+def _other_format(begin: bytes) -> str | None:
+    return next((what for magic, what in _OTHER_FORMATS.items() if begin.startswith(magic)), None)
+
+
+def _refuse_inner_format(begin: bytes) -> None:
+    """Refuse compressed data that holds no text."""
+    if begin.startswith(_GZIP):
+        raise FileUnusable(
+            "the file is compressed twice; decompress it into the command: gzip -dc FILE | graphsvc import -"
+        )
+    other = _other_format(begin)
+    if other is not None:
+        raise FileUnusable(f"the gzip data, decompressed, is {other}")
 
 
 class EdgeReader:
@@ -120,8 +156,9 @@ class EdgeReader:
         self._options = options
         self._map_code = map_code
         self._batch_lines = batch_lines
-        self._begin: list[list[bytes]] = []
-        self._lines = _line_batches(source.stream, batch_lines)
+        self._begin: list[bytes] = []
+        """The lines that `detect` read."""
+        self._lines = _line_batches(source.stream, batch_lines, START)
         self._damage: FileDamaged | None = None
         self.layout: Layout | None = None
         """Set by `detect`; None: the file has no rows."""
@@ -132,22 +169,27 @@ class EdgeReader:
         Raises:
             FileUnusable: no two columns, or options that don't fit.
         """
-        rows = 0
+        rows = size = 0
         try:
-            while rows < SAMPLE_ROWS and (batch := next(self._lines, None)) is not None:
-                self._begin.append(batch)
-                rows += sum(map(is_data, batch))
+            while (
+                rows < SAMPLE_ROWS and size < SAMPLE_BYTES and (batch := next(self._lines, None)) is not None
+            ):
+                self._begin += batch
+                data = [len(line) for line in batch if is_data(line)]
+                rows, size = rows + len(data), size + sum(data)
         except FileDamaged as error:
             self._damage = error
-        lines = list(chain.from_iterable(self._begin))
+        lines = self._begin.copy()
         if lines:
+            if self._source.compressed:
+                _refuse_inner_format(lines[0])
             lines[0] = lines[0].removeprefix(_BOM)
         self.layout = detect_layout(lines, self._options)
         return self.layout
 
     def lines_in_file(self) -> int:
         """About how many lines the file has, judged by those that `detect` read; 0: its size is not known."""
-        lines = [line for batch in self._begin for line in batch]
+        lines = self._begin
         if not lines or self._source.size is None:
             return 0
         read = self._source.position() if self._source.compressed else sum(map(len, lines)) + len(lines)
@@ -169,10 +211,16 @@ class EdgeReader:
             raise self._damage
 
     def _from(self, start: Place) -> Iterable[list[bytes]]:
-        if start == START:
-            return chain(self._begin, self._lines)
-        self._source.stream.seek(start.offset)
-        return _line_batches(self._source.stream, self._batch_lines)
+        held, count = self._begin, self._batch_lines
+        # Of a damaged stream nothing can be read again: what could be read is held.
+        if start.line <= len(held) or self._damage is not None:
+            begin = (held[first : first + count] for first in range(start.line, len(held), count))
+            return chain(begin, self._lines)
+        try:
+            self._source.stream.seek(start.offset)
+        except _DAMAGE as error:
+            raise FileDamaged(_describe(error)) from error
+        return _line_batches(self._source.stream, count, start)
 
     def _rows(
         self, batches: Iterable[list[bytes]], start: Place, layout: Layout
@@ -202,34 +250,40 @@ class EdgeReader:
         return rows, Place(place.offset + size, place.line + used)
 
 
-def _line_batches(stream: _Stream, count: int) -> Iterator[list[bytes]]:
-    """Batches of at most `count` lines, without their newlines."""
+def _line_batches(stream: _Stream, count: int, start: Place) -> Iterator[list[bytes]]:
+    """Batches of at most `count` lines and about 4 MiB, without their newlines."""
     lines: list[bytes] = []
     rest = b""
-    damage: Exception | None = None
-    while True:
+    before, held = start.line, 0
+    failure: Exception | None = None
+    while failure is None:
         try:
             # read1 gives what was read before a damage, where read would lose it.
             piece = stream.read1(_PIECE)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            damage = error
+        except _DAMAGE as error:
+            failure = FileDamaged(_describe(error))
             break
         if not piece:
             break
         *whole, rest = (rest + piece).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
-            raise FileUnusable("a line is longer than 16 MiB: this is no file of edges")
         lines += whole
-        while len(lines) >= count:
-            yield lines[:count]
-            del lines[:count]
-    if rest and damage is None:
+        held += len(piece)
+        full = len(lines) if held >= _BATCH_BYTES else len(lines) - len(lines) % count
+        for first in range(0, full, count):
+            yield lines[first : first + count]
+        if full:
+            del lines[:full]
+            before, held = before + full, sum(map(len, lines))
+        if len(rest) > _LONGEST_LINE:
+            number = before + len(lines) + 1
+            failure = FileUnusable(f"line {number} is longer than 16 MiB: this is no file of edges")
+    # A last line may be cut in the middle of a number, so it isn't given out after a failure.
+    if rest and failure is None:
         lines.append(rest)
     if lines:
         yield lines
-    if damage is not None:
-        # The last line may be cut in the middle of a number, so it isn't given out.
-        raise FileDamaged(_describe(damage)) from damage
+    if failure is not None:
+        raise failure
 
 
 def _describe(damage: Exception) -> str:
