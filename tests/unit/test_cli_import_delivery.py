@@ -29,8 +29,10 @@ class Script:
         return answer
 
 
-def refused(index: int, reason: str, retry_after_ms: int = 0) -> edges_pb2.ItemError:
-    return edges_pb2.ItemError(index=index, code=3, reason=reason, retry_after_ms=retry_after_ms)
+def refused(index: int, reason: str, retry_after_ms: int = 0, message: str = "") -> edges_pb2.ItemError:
+    return edges_pb2.ItemError(
+        index=index, code=3, reason=reason, retry_after_ms=retry_after_ms, message=message
+    )
 
 
 def columns(count: int, *, timed: bool = True, mutual: bool = False) -> EdgeColumns:
@@ -151,3 +153,38 @@ def test_no_call_has_more_edges_than_the_service_takes() -> None:
     assert [len(asked) for asked in script.asked] == [10_000, 2]
     assert [reject.line for reject in delivery.rejects] == [10_101]
     assert delivery.edges == 10_001
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "follower_ids[1]: 2 names shard 9000; shards are 0 to 8191",
+            "follower: B names shard 9000; shards are 0 to 8191",
+        ),
+        (
+            "target_ids[1]: 1002 is of type 7; users are of type 3",
+            "followee: Z is of type 7; users are of type 3",
+        ),
+        ("followed_at_us[1]: 10021002 is ahead of the clock", "time: 10021002 is ahead of the clock"),
+        ("a user may follow at most 50,000 users", "a user may follow at most 50,000 users"),
+    ],
+)
+def test_a_refusal_names_the_field_and_the_limit_in_the_words_of_the_file(message: str, told: str) -> None:
+    names = {2: "B", 1002: "Z"}
+    script = Script(Response(errors=[refused(1, "ID_WRONG_TYPE", message=message)]))
+    [reject] = deliver(columns(3), script, lambda each: names[each], PATIENT).rejects
+    assert reject == Reject(102, "ID_WRONG_TYPE", f"refused by the service: follower B, followee Z: {told}")
+
+
+def test_of_a_mutual_row_it_is_told_which_way_is_refused_and_that_the_other_is_written() -> None:
+    script = Script(Response(changed=3, errors=[refused(3, "FOLLOW_LIMIT", message="at most 3")]))
+    delivery = deliver(columns(2, mutual=True), script, str, PATIENT)
+    assert delivery.edges == 3
+    assert delivery.rejects == [
+        Reject(
+            102,
+            "FOLLOW_LIMIT",
+            "refused by the service: follower 1002, followee 2: at most 3 (the other direction is written)",
+        )
+    ]

@@ -1,5 +1,7 @@
 """One batch of edges to the service, until all of it is acknowledged or refused for good."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -86,21 +88,40 @@ def deliver(edges: EdgeColumns, send: Send, name: Name, retrying: tenacity.Retry
         CallError: `retrying` gave up, or the service refuses the call as a whole.
     """
     delivery = Delivery()
+    refusals: list[Reject] = []
     for begin in range(0, len(edges), LARGEST_BATCH):
-        part = _Part(edges.part(begin, begin + LARGEST_BATCH), send, name, delivery)
+        part = _Part(edges.part(begin, begin + LARGEST_BATCH), send, name, delivery, refusals)
         retrying.copy()(part.attempt)
         delivery.edges += part.kept
+    delivery.rejects = _one_a_line(refusals, edges.lines)
     return delivery
+
+
+def _one_a_line(refusals: list[Reject], lines: Sequence[int]) -> list[Reject]:
+    """The first refusal of each line; of a line that is two edges, whether the other was written."""
+    if not refusals:
+        return []
+    edges, refused = Counter(lines), Counter(each.line for each in refusals)
+    first = {each.line: each for each in reversed(refusals)}
+    return [
+        each
+        if refused[line] == edges[line]
+        else each._replace(detail=f"{each.detail} (the other direction is written)")
+        for line, each in sorted(first.items())
+    ]
 
 
 class _Part:
     """The edges of one call, while they are sent until nothing is left."""
 
-    def __init__(self, edges: EdgeColumns, send: Send, name: Name, delivery: Delivery) -> None:
+    def __init__(
+        self, edges: EdgeColumns, send: Send, name: Name, delivery: Delivery, refusals: list[Reject]
+    ) -> None:
         self._left = edges
         self._send = send
         self._name = name
         self._delivery = delivery
+        self._refusals = refusals
         self.kept = len(edges)
         """Edges that are not refused."""
 
@@ -123,14 +144,25 @@ class _Part:
 
     def _refuse(self, errors: Sequence[edges_pb2.ItemError]) -> None:
         self.kept -= len(errors)
-        lines = {reject.line for reject in self._delivery.rejects}
         for error in errors:
             line = self._left.lines[error.index]
-            if line not in lines:
-                lines.add(line)
-                follower, followee = self._left.followers[error.index], self._left.followees[error.index]
-                pair = f"follower {self._name(follower)}, followee {self._name(followee)}"
-                self._delivery.rejects.append(Reject(line, error.reason, f"refused by the service: {pair}"))
+            pair = self._left.followers[error.index], self._left.followees[error.index]
+            self._refusals.append(Reject(line, error.reason, _refusal(pair, error.message, self._name)))
+
+
+_COLUMNS = {"follower_ids": "follower", "target_ids": "followee", "followed_at_us": "time"}
+
+
+def _refusal(pair: tuple[int, int], message: str, name: Name) -> str:
+    """What the service says of an edge, in the words of the file: its columns, its way to write ids."""
+    follower, followee = map(name, pair)
+    detail = f"refused by the service: follower {follower}, followee {followee}"
+    field = re.match(r"(\w+)\[\d+\]: ", message)
+    if field:
+        message = f"{_COLUMNS.get(field[1], field[1])}: {message[field.end() :]}"
+    for each in pair:
+        message = re.sub(rf"\b{each}\b", name(each), message)
+    return f"{detail}: {message}" if message else detail
 
 
 def _not_acknowledged(errors: Sequence[edges_pb2.ItemError]) -> CallError:
