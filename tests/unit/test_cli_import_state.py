@@ -1,6 +1,7 @@
 """The state of an import: whole or not at all, and of one file with one way to read it."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,7 @@ from graphsvc.cli.edge_files.reader import Place
 from graphsvc.cli.edge_files.rows import Reject
 from graphsvc.cli.exits import CommandError
 from graphsvc.cli.importing.delivery import Delivery
-from graphsvc.cli.importing.report import Bar, Rejects, open_rejects
-from graphsvc.cli.importing.state import ImportState, StateFile
+from graphsvc.cli.importing.state import ImportState, StateFile, printable
 
 
 @pytest.fixture(autouse=True)
@@ -80,32 +80,36 @@ def test_without_a_path_nothing_is_kept() -> None:
     file.remove()
 
 
-def test_rejects_are_written_once_also_after_an_interruption(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_another_cluster_has_another_state(edges: Path) -> None:
+    assert StateFile.of(edges, {"cluster_id": "a"}).path != StateFile.of(edges, {"cluster_id": "b"}).path
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "\u00fc" * 127, "\udcff" * 255])
+def test_a_file_of_any_name_has_a_state(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("1,2\n")
+    file = StateFile.of(path, {})
+    state = ImportState(file=printable(path))
+    file.save(state)
+    assert file.load() == state
+
+
+def test_what_a_killed_run_left_goes_with_the_state(edges: Path, folder: Path) -> None:
+    file = StateFile.of(edges, {})
+    file.save(ImportState(file="x"))
+    assert file.path is not None
+    file.path.with_name(f"{file.path.name}.4711.tmp").write_text("half")
+    other = folder / "other.json.4711.tmp"
+    other.write_text("of another import")
+    file.remove()
+    assert list(folder.iterdir()) == [other]
+
+
+@pytest.mark.parametrize("use", [StateFile.load, StateFile.remove])
+def test_a_folder_that_cannot_be_used_is_told_with_what_to_set(
+    edges: Path, folder: Path, use: Callable[[StateFile], object]
 ) -> None:
-    path = tmp_path / "rejects.csv"
-    with open_rejects(path, 0) as file:
-        rejects = Rejects(Bar(None, None), file)
-        rejects.tell([Reject(1, "SELF_FOLLOW", "a, b")])
-        kept = rejects.position()
-        rejects.tell([Reject(2, "NOT_A_NUMBER", "lost: not acknowledged")])
-    with open_rejects(path, kept) as file:
-        Rejects(Bar(None, None), file).tell([Reject(2, "NOT_A_NUMBER", "again")])
-    assert path.read_text() == 'line,reason,detail\n1,SELF_FOLLOW,"a, b"\n2,NOT_A_NUMBER,again\n'
-    assert "line 1: SELF_FOLLOW: a, b\n" in capsys.readouterr().err
-
-
-def test_only_the_first_rejects_are_told_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
-    rejects = Rejects(Bar(None, None), None)
-    rejects.tell([Reject(line, "SELF_FOLLOW", "x") for line in range(1, 21)])
-    assert capsys.readouterr().err.count("\n") == 20
-    rejects.tell([Reject(21, "SELF_FOLLOW", "x")])
-    rejects.tell([Reject(22, "SELF_FOLLOW", "x")])
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert "--rejects FILE" in err
-
-
-def test_a_file_of_rejects_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="--rejects"), open_rejects(tmp_path / "no" / "x.csv", 0):
-        pass
+    folder.parent.parent.mkdir(parents=True)
+    folder.parent.write_text("in the way")
+    with pytest.raises(CommandError, match="XDG_STATE_HOME"):
+        use(StateFile.of(edges, {}))

@@ -1,17 +1,22 @@
 """Loading a file: where to begin, what to keep, what to tell at the end."""
 
+import os
 import signal
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
 
-from graphsvc.cli.edge_files.layout import LayoutOptions
-from graphsvc.cli.edge_files.reader import EdgeReader, FileDamaged, Source, open_source
+from graphsvc.cli.edge_files.layout import FileUnusable, LayoutOptions
+from graphsvc.cli.edge_files.reader import STDIN, EdgeReader, FileDamaged, Source, open_source
 from graphsvc.cli.exits import CommandError, ExitCode, exit_of
-from graphsvc.cli.importing.report import Rejects, open_bar, open_rejects
-from graphsvc.cli.importing.run import Import, Interruption, Plan
-from graphsvc.cli.importing.state import ImportState, StateFile, Totals
+from graphsvc.cli.importing.columns import find_columns
+from graphsvc.cli.importing.interruption import Interruption
+from graphsvc.cli.importing.rejects import Rejects, open_rejects
+from graphsvc.cli.importing.report import Bar, open_bar
+from graphsvc.cli.importing.run import Import, Plan
+from graphsvc.cli.importing.state import ImportState, StateFile, Totals, printable
 from graphsvc.cli.output import put_json, say, warn
 from graphsvc.cli.session import Session
 from graphsvc.client.errors import CallError
@@ -38,7 +43,7 @@ class LoadOptions:
 
 
 def load_file(session: Session, file: Path, options: LoadOptions, *, as_json: bool) -> None:
-    """Load a file, from where an interrupted run was.
+    """Load a file, from where an interrupted run was. The totals are told also where it fails.
 
     Raises:
         CommandError: interrupted, the file is damaged, or the service fails; what is done is kept.
@@ -46,100 +51,132 @@ def load_file(session: Session, file: Path, options: LoadOptions, *, as_json: bo
         FileUnusable: there is nothing to be read.
         typer.Exit: lines were rejected.
     """
-    with open_source(file) as source:
-        state_file = _state_file(session, file, source, options)
-        if options.restart:
-            state_file.remove()
-        state = state_file.load()
-        if state is None:
-            state = ImportState(file=str(file))
-            state_file.save(state)
-        elif state.line:
-            warn(f"resuming at line {state.line + 1:,} (--restart begins anew)")
-        try:
-            _load(session, source, options, state, state_file, bar_wanted=not as_json)
-        except FileDamaged as error:
-            _put_totals(state.totals, as_json=as_json)
-            raise CommandError(
-                ExitCode.USAGE,
-                f"{file}: {error}. Imported is what comes before, to line {state.line:,}: "
-                "get the file whole, import it again, and --compare",
-            ) from error
-    state_file.remove()
-    _put_totals(state.totals, as_json=as_json)
-    if state.totals.rejected:
+    loading = _Loading(session, file, options, bar_wanted=not as_json)
+    try:
+        loading.run()
+    except Exception as error:
+        if as_json:
+            put_json(_document(loading.state.totals) | {"error": exit_of(error)[1]})
+        elif loading.state.line:
+            _put_totals(loading.state.totals)
+        raise
+    totals = loading.state.totals
+    if as_json:
+        put_json(_document(totals))
+    else:
+        _put_totals(totals)
+    if totals.rejected:
         raise typer.Exit(ExitCode.NO)
 
 
-def _load(
-    session: Session,
-    source: Source,
-    options: LoadOptions,
-    state: ImportState,
-    state_file: StateFile,
-    *,
-    bar_wanted: bool,
-) -> None:
-    connection = session.connection
+class _Loading:
+    def __init__(self, session: Session, file: Path, options: LoadOptions, *, bar_wanted: bool) -> None:
+        self._session = session
+        self._file = file
+        self._options = options
+        self._bar_wanted = bar_wanted
+        self.state = ImportState(file=printable(file))
 
-    def send(request: pb.BatchImportEdgesRequest) -> pb.BatchImportEdgesResponse:
-        return connection.once(connection.admin.BatchImportEdges, request)
+    def run(self) -> None:
+        if self._file == STDIN and sys.stdin is None:
+            raise FileUnusable("standard input is closed: there is nothing to be read")
+        with open_source(self._file) as source:
+            state_file = self._state_file(source)
+            if self._options.restart:
+                state_file.remove()
+            self.state = state_file.load() or self.state
+            if self.state.line:
+                warn(f"resuming at line {self.state.line + 1:,} (--restart begins anew)")
+            try:
+                state_file.save(self.state)  # before anything is sent: it may be impossible
+                self._load(source, state_file)
+            except FileDamaged as error:
+                raise self._damaged(error) from error
+            finally:
+                if not self.state.line:
+                    state_file.remove()
+        state_file.remove()
 
-    plan = Plan(options.mutual, options.concurrency, options.give_up_after_s)
-    interruption = Interruption()
-    reader = EdgeReader(source, options.layout, session.ids.map_code, options.batch_lines)
-    with (
-        open_bar("importing", wanted=bar_wanted) as bar,
-        open_rejects(options.rejects, state.rejects_bytes) as rejects_file,
-    ):
-        layout = reader.detect()
-        if layout is not None:
-            bar.note(layout.describe())
-        loading = Import(plan, send, session.ids.write, state, state_file, Rejects(bar, rejects_file), bar)
-        # Standard input can't be taken up again, and a read of it can't be stopped politely.
-        if state_file.path is None:
-            loading.run(reader, source, interruption)
-            return
-        with interruption.listening():
+    def _state_file(self, source: Source) -> StateFile:
+        """What makes it the same import: the file as it is, how it is read, and where it goes."""
+        if source.size is None:
+            return StateFile(None)
+        identity = {
+            "layout": asdict(self._options.layout),
+            "mutual": self._options.mutual,
+            "map_ids": self._session.map_ids,
+            # Not its name or address: another cluster may have the same, and it may change its own.
+            "cluster_id": self._session.cluster.cluster_id,
+        }
+        return StateFile.of(self._file, identity)
+
+    def _load(self, source: Source, state_file: StateFile) -> None:
+        connection, options, state = self._session.connection, self._options, self.state
+
+        def send(request: pb.BatchImportEdgesRequest) -> pb.BatchImportEdgesResponse:
+            return connection.once(connection.admin.BatchImportEdges, request)
+
+        plan = Plan(options.mutual, options.concurrency, options.give_up_after_s)
+        ids = self._session.ids
+        reader = EdgeReader(source, options.layout, ids.map_code, options.batch_lines)
+        with open_bar("importing", wanted=self._bar_wanted) as bar:
+            layout = find_columns(reader, options.layout)
+            source_stat = os.fstat(0) if self._file == STDIN else self._file.stat()
+            with open_rejects(options.rejects, state, source_stat, bar) as rejects_file:
+                if layout is not None:
+                    bar.note(layout.describe())
+                rejects = Rejects(bar, rejects_file)
+                loading = Import(plan, send, ids.write, state, state_file, rejects, bar)
+                self._run(loading, reader, source, bar)
+
+    def _run(self, loading: Import, reader: EdgeReader, source: Source, bar: Bar) -> None:
+        interruption = Interruption()
+        if source.size is None:
+            # It can't be taken up again, and a read of it can't be stopped politely.
             try:
                 loading.run(reader, source, interruption)
-            except CallError as error:
-                if interruption.signal is None:
-                    raise _gave_up(error, state) from error
-    if interruption.signal is not None:
-        raise _interrupted(interruption.signal, state)
+            except KeyboardInterrupt as error:
+                raise _interrupted(signal.SIGINT, self._done("import it again from its start")) from error
+            return
+        try:
+            with interruption.listening(bar.note):
+                loading.run(reader, source, interruption)
+        except KeyboardInterrupt as error:
+            again = self._done("the same command given again goes on from what was saved last")
+            raise _interrupted(interruption.signal or signal.SIGINT, again) from error
+        except CallError as error:
+            if interruption.signal is None:
+                code, message = exit_of(error)
+                raise CommandError(
+                    code, f"{message}. Loaded up to line {self.state.line:,}; {_GOES_ON}"
+                ) from error
+        if interruption.signal is not None:
+            raise _interrupted(interruption.signal, self._done(_GOES_ON))
+
+    def _done(self, what_next: str) -> str:
+        return f"stopped after line {self.state.line:,}; {what_next}"
+
+    def _damaged(self, error: FileDamaged) -> CommandError:
+        return CommandError(
+            ExitCode.USAGE,
+            f"{self._file}: {error}. Imported is what comes before, to line {self.state.line:,}: "
+            "get the file whole, import it again, and --compare",
+        )
 
 
-def _gave_up(error: CallError, state: ImportState) -> CommandError:
-    code, message = exit_of(error)
-    return CommandError(
-        code, f"{message}. Loaded up to line {state.line:,}; the same command given again goes on from there"
-    )
+_GOES_ON = "the same command given again goes on from there"
 
 
-def _interrupted(signal_number: int, state: ImportState) -> CommandError:
+def _interrupted(signal_number: int, message: str) -> CommandError:
     code = ExitCode.TERMINATED if signal_number == signal.SIGTERM else ExitCode.INTERRUPTED
-    return CommandError(
-        code, f"stopped after line {state.line:,}; the same command given again goes on from there"
-    )
+    return CommandError(code, message)
 
 
-def _state_file(session: Session, file: Path, source: Source, options: LoadOptions) -> StateFile:
-    """What makes it the same import: the file as it is, how it is read, and where it goes."""
-    identity = {
-        "layout": asdict(options.layout),
-        "mutual": options.mutual,
-        "map_ids": session.map_ids,
-        "cluster": session.cluster.cluster,
-        "target": session.connection.target,
-    }
-    return StateFile(None) if source.size is None else StateFile.of(file, identity)
+def _document(totals: Totals) -> dict[str, object]:
+    return totals.model_dump() | {"seconds": round(totals.seconds, 3)}
 
 
-def _put_totals(totals: Totals, *, as_json: bool) -> None:
-    if as_json:
-        put_json(totals.model_dump() | {"seconds": round(totals.seconds, 3)})
-        return
+def _put_totals(totals: Totals) -> None:
     rate = totals.edges / max(0.001, totals.seconds)
     say(
         f"{totals.rows:,} rows in {totals.seconds:.1f} s: "

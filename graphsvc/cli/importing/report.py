@@ -1,25 +1,20 @@
-"""What an import tells while it runs: rejected lines, a progress bar, notes between them."""
+"""What an import tells while it runs: a progress bar, and notes above it."""
 
-import csv
-import io
 import math
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from graphsvc.cli.edge_files.rows import Reject
-from graphsvc.cli.exits import CommandError, ExitCode, exit_of
+from graphsvc.cli.exits import exit_of
 from graphsvc.cli.output import warn
 from graphsvc.client.errors import CallError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-SHOWN_REJECTS = 20
 WAITING_EVERY_S = 5.0
 
 
@@ -81,57 +76,3 @@ class Waiting:
             self._told_at = now
         _, problem = exit_of(error)
         self._bar.note(f"waiting, for {self._give_up_after_s:g} s at most: {problem}")
-
-
-class Rejects:
-    """Tells rejected lines: the first ones on standard error, all in a CSV file where one is wanted."""
-
-    def __init__(self, bar: Bar, file: BinaryIO | None) -> None:
-        self._bar = bar
-        self._file = file
-        self._told = 0
-
-    def tell(self, rejects: list[Reject]) -> None:
-        """Tell these lines; in the order of the file."""
-        for reject in rejects[: max(0, SHOWN_REJECTS - self._told)]:
-            self._bar.note(f"line {reject.line}: {reject.reason}: {reject.detail}")
-        before, self._told = self._told, self._told + len(rejects)
-        if before <= SHOWN_REJECTS < self._told:
-            self._bar.note("further rejected lines are counted, and written to --rejects FILE where given")
-        if self._file is not None and rejects:
-            self._file.write(_csv_lines(rejects))
-
-    def position(self) -> int:
-        """Bytes in the file so far, all handed to the system."""
-        if self._file is None:
-            return 0
-        self._file.flush()
-        return self._file.tell()
-
-
-@contextmanager
-def open_rejects(path: Path | None, keep_bytes: int) -> Iterator[BinaryIO | None]:
-    """The file of rejects, cut to what a former run is sure to have written.
-
-    Raises:
-        CommandError: it can't be written.
-    """
-    if path is None:
-        yield None
-        return
-    try:
-        file = path.open("r+b" if keep_bytes and path.exists() else "w+b")
-    except OSError as error:
-        raise CommandError(ExitCode.USAGE, f"--rejects: {path} can't be written: {error.strerror}") from error
-    with file:
-        file.truncate(keep_bytes)
-        file.seek(0, io.SEEK_END)
-        if file.tell() == 0:
-            file.write(b"line,reason,detail\n")
-        yield file
-
-
-def _csv_lines(rejects: list[Reject]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rejects)
-    return text.getvalue().encode()

@@ -1,9 +1,9 @@
 """How far an import is: kept in a file, so that an interrupted one goes on where it was."""
 
+import glob
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Self
 
@@ -14,7 +14,10 @@ from graphsvc.cli.edge_files.rows import Reject
 from graphsvc.cli.exits import CommandError, ExitCode
 from graphsvc.cli.importing.delivery import Delivery
 
-FORMAT = 1
+FORMAT = 2
+
+_LONGEST_NAME = 100
+"""Bytes of the file's name that the state's name begins with; a file system takes 255 in all."""
 
 
 class Totals(BaseModel):
@@ -47,6 +50,16 @@ class Totals(BaseModel):
             self.reasons[reject.reason] = self.reasons.get(reject.reason, 0) + 1
 
 
+class RejectsMark(BaseModel):
+    """The file of rejects that belongs to a state."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    length: int = Field(gt=0)
+    """Bytes of it that belong to what is acknowledged."""
+
+
 class ImportState(BaseModel):
     """What is acknowledged: all before `offset`, which is after `line` lines."""
 
@@ -56,8 +69,8 @@ class ImportState(BaseModel):
     file: str
     offset: int = Field(default=0, ge=0)
     line: int = Field(default=0, ge=0)
-    rejects_bytes: int = Field(default=0, ge=0)
-    """Length of the file of rejects at this place."""
+    rejects: RejectsMark | None = None
+    """None: none is written."""
     totals: Totals = Field(default_factory=Totals)
 
     @property
@@ -88,7 +101,8 @@ class StateFile:
             "mtime_ns": found.st_mtime_ns,
         }
         digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
-        return cls(state_folder() / f"{file.name}-{digest}.json")
+        name = os.fsencode(file.name)[:_LONGEST_NAME].decode(errors="ignore")
+        return cls(state_folder() / f"{name}-{digest}.json")
 
     def load(self) -> ImportState | None:
         """The state; None where there is none.
@@ -102,7 +116,9 @@ class StateFile:
             return ImportState.model_validate_json(self.path.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValidationError) as error:
+        except OSError as error:
+            raise self._unusable(error) from error
+        except ValidationError as error:
             raise CommandError(
                 ExitCode.FAILED, f"the state {self.path} can't be read: begin anew with --restart"
             ) from error
@@ -117,17 +133,35 @@ class StateFile:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.path.parent, delete=False) as file:
-                file.write(state.model_dump_json().encode())
-            Path(file.name).replace(self.path)
+            written = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+            written.write_bytes(state.model_dump_json().encode())
+            written.replace(self.path)
         except OSError as error:
-            raise CommandError(
-                ExitCode.FAILED,
-                f"the state can't be kept in {self.path.parent} ({error.strerror}): "
-                "name another folder with XDG_STATE_HOME",
-            ) from error
+            raise self._unusable(error) from error
 
     def remove(self) -> None:
-        """Forget the state: the import is complete, or begins anew."""
-        if self.path is not None:
+        """Forget the state, and what a killed run left of it: the import is complete, or begins anew.
+
+        Raises:
+            CommandError: the folder can't be used.
+        """
+        if self.path is None:
+            return
+        try:
             self.path.unlink(missing_ok=True)
+            for left in self.path.parent.glob(f"{glob.escape(self.path.name)}.*.tmp"):
+                left.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: OSError) -> CommandError:
+        return CommandError(
+            ExitCode.FAILED,
+            f"the state can't be kept in {state_folder()} ({error.strerror}): "
+            "name another folder with XDG_STATE_HOME",
+        )
+
+
+def printable(path: Path) -> str:
+    """A path as text that JSON takes, whatever bytes its name has."""
+    return os.fsencode(path).decode(errors="backslashreplace")
