@@ -1,9 +1,12 @@
 """`graphsvc import` against a real service: whole, interrupted, refused, repeated, compared."""
 
+import asyncio
 import gzip
 import json
+import os
 import random
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,13 +16,14 @@ from graphsvc.model.ids import spread
 from graphsvc.model.topology import ClusterSettings
 from graphsvc.runtime.settings import LimitSettings
 from tests.command_line import CommandLine
-from tests.nodes import server_binary, two_instance_topology
+from tests.nodes import empty_and_claim, server_binary, two_instance_topology
 from tests.services import Service, running_service
 
 pytestmark = pytest.mark.parametrize("family", ["valkey"], indirect=True)
 
 MAP = ("--map-ids", "user")
 T0 = 1_600_000_000
+NONE = {"missing": 0, "extra": 0, "later": 0, "earlier": 0, "refused": 0}
 
 
 @pytest.fixture
@@ -144,14 +148,20 @@ async def test_bad_lines_are_told_and_the_rest_is_loaded(cli: CommandLine, tmp_p
         ["9", "TIME_OUT_OF_RANGE"],
         ["10", "TOO_FEW_COLUMNS"],
     ]
+    assert (
+        f"line 4: ID_DORMANT_SHARD: refused by the service: follower {dormant}, followee {user[2]}: "
+        f"follower: {dormant} names shard 8192; shards are 0 to 8191" in done.err
+    )
+    assert f"followee: {board} is of type 2; users are of type 3" in done.err
+    assert "time: 4102444799000000 is ahead of the server's clock" in done.err
     assert "line 6: NOT_A_NUMBER: follower: 'zero' is not a decimal number" in done.err
     assert set(await listed(cli, "followers", 6)) == {str(5)}
     assert states(cli) == []
     compared = await cli.run("import", path, "--compare", "--json")
     assert compared.code == 1
     assert compared.json["rejected"] == 5
-    assert compared.json["following"] == {"missing": 3, "extra": 0, "time": 0}
-    assert compared.json["followers"] == {"missing": 3, "extra": 0, "time": 0}
+    assert compared.json["following"] == compared.json["followers"] == NONE | {"refused": 3}
+    assert "what is refused is never added" in compared.json["conclusion"]
 
 
 async def test_more_follows_than_one_may_have_are_rejected_lines(
@@ -165,7 +175,10 @@ async def test_more_follows_than_one_may_have_are_rejected_lines(
         done = await cli.run("import", path, *MAP, "--json")
         assert done.code == 1
         assert (done.json["edges"], done.json["reasons"]) == (3, {"FOLLOW_LIMIT": 2})
-        assert "line 4: FOLLOW_LIMIT: refused by the service: follower 1, followee 5" in done.err
+        assert (
+            "line 4: FOLLOW_LIMIT: refused by the service: follower 1, followee 5: "
+            "a user may follow at most 3 users" in done.err
+        )
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -221,7 +234,7 @@ async def test_a_cut_gzip_file_is_loaded_as_far_as_it_goes(cli: CommandLine, tmp
     assert 1_000 < loaded < 5_000
     assert f"the gzip data is cut short. Imported is what comes before, to line {loaded:,}" in done.err
     compared = await cli.run("import", whole, *MAP, "--time-column", 3, "--compare", "--json")
-    assert compared.json["following"] == {"missing": 5_000 - loaded, "extra": 0, "time": 0}
+    assert compared.json["following"] == NONE | {"missing": 5_000 - loaded}
     assert (await cli.run("import", whole, *MAP, "--time-column", 3)).code == 0
     assert (await cli.run("import", whole, *MAP, "--time-column", 3, "--compare")).code == 0
 
@@ -283,7 +296,7 @@ async def test_what_an_instance_cannot_take_now_is_kept_for_later(
         assert gave_up.code == 3
         assert "SHARD_UNAVAILABLE" in gave_up.err
         assert "the same command given again goes on" in gave_up.err
-        assert len(states(cli)) == 1
+        assert states(cli) == []  # nothing was acknowledged
 
         waiting = await cli.start(*command, "--json")
         assert waiting.stderr is not None
@@ -310,22 +323,151 @@ async def test_compare_finds_every_kind_of_difference_on_both_sides(cli: Command
     for passes in (1, 4):
         found = await cli.run(*command, "--compare", "--json", "--passes", passes)
         assert found.code == 1
-        assert found.json["following"] == found.json["followers"] == {"missing": 1, "extra": 1, "time": 1}
+        assert (
+            found.json["following"]
+            == found.json["followers"]
+            == NONE
+            | {
+                "missing": 1,
+                "extra": 1,
+                "later": 1,
+            }
+        )
         assert found.json["differences"] == 6
         examples = {(each["list"], each["difference"]): each for each in found.json["examples"]}
         a, b = map(str, pairs[0])
         missing = examples["following", "missing"]
         assert (missing["user"], missing["other"], missing["file_us"]) == (a, b, edges[pairs[0]])
         assert (examples["followers", "missing"]["user"], examples["followers", "missing"]["other"]) == (b, a)
-        assert examples["following", "time"]["file_us"] == edges[pairs[1]]
+        assert examples["following", "later"]["file_us"] == edges[pairs[1]]
         assert examples["followers", "extra"]["other"] == "1"
     text = await cli.run(*command, "--compare", "--ignore-extra")
     assert text.code == 1
     assert f"following of {a}: {b} is missing in the service" in text.out
     assert (
-        "lists of followers: 1 missing in the service, 0 only in the service, 1 with another time" in text.out
+        "lists of followers: 1 missing in the service, 0 only in the service, 1 since later in the service"
+        in text.out
     )
 
     await cli.run("unfollow", *MAP, *extra)
     assert (await cli.run(*command)).code == 0
     assert (await cli.run(*command, "--compare")).code == 0
+
+
+async def test_an_import_is_not_resumed_into_another_cluster(
+    nodes: list[NodeProcess], fresh_nodes: list[NodeProcess], tmp_path: Path, cluster: ClusterSettings
+) -> None:
+    path = write_csv(tmp_path / "edges.csv", random_edges(20_000, 500))
+    command = ("import", path, *MAP, "--time-column", 3)
+    topology = two_instance_topology(nodes)
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+    async with running_service(tmp_path / "one", cluster, topology) as service:
+        cli = CommandLine(service.target, tmp_path / "state")
+        await cli.run_until(
+            lambda: lines_acknowledged(cli) > 1, signal.SIGINT, *command, "--batch", 1, "--concurrency", 1
+        )
+    other = cluster.model_copy(update={"id": "d" * 32})
+    for node in fresh_nodes:
+        await empty_and_claim(node.node, other)
+    async with running_service(tmp_path / "two", other, two_instance_topology(fresh_nodes)) as service:
+        done = await CommandLine(service.target, cli.folder).run(*command, "--json")
+        assert (done.code, done.json["rows"]) == (0, 20_000)
+        assert "resuming" not in done.err
+    async with running_service(tmp_path / "three", cluster, topology) as service:
+        done = await CommandLine(service.target, cli.folder).run(*command, "--json")
+        assert "resuming" in done.err  # at another address, but the same cluster
+        assert states(cli) == []
+
+
+async def test_rejects_never_go_into_the_file_that_is_imported(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    content = "bad,1\n" + "".join(f"{n},{n + 1}\n" for n in range(50_000))
+    path.write_text(content)
+    done = await cli.run("import", path, *MAP, "--rejects", path, "--json")
+    assert done.code == 2
+    assert "is the file that is imported" in done.json["error"]
+    assert path.read_text() == content
+    assert states(cli) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--ignore-extra",), "--ignore-extra needs --compare"),
+        (("--passes", 2), "--passes needs --compare"),
+        (("--compare", "--rejects", "x"), "--rejects goes without --compare"),
+        (("--compare", "--restart"), "--restart goes without --compare"),
+        (("--compare", "--batch", 10_000), "--batch goes without --compare"),
+        (("--time-unit", "s"), "--time-unit: no column of times is found"),
+        (("--compare", "--time-unit", "s"), "--time-unit: no column of times is found"),
+    ],
+)
+async def test_options_that_mean_nothing_together_are_refused(
+    cli: CommandLine, tmp_path: Path, options: tuple[object, ...], message: str
+) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("1,2\n")
+    done = await cli.run("import", path, *MAP, *options)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert await listed(cli, "following", 1) == {}
+
+
+async def test_lines_that_cannot_be_read_are_the_reason_told_for_exit_code_1(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("1,2\nbad,2\n")
+    assert (await cli.run("import", path, *MAP)).code == 1
+    compared = await cli.run("import", path, *MAP, "--compare", "--json")
+    assert compared.code == 1
+    assert (compared.json["equal"], compared.json["differences"], compared.json["rejected"]) == (False, 0, 1)
+    assert compared.json["conclusion"].startswith("no difference, but 1 lines could not be read")
+    text = await cli.run("import", path, *MAP, "--compare")
+    assert text.lines[-1] == compared.json["conclusion"]
+
+
+async def test_what_an_import_cannot_change_is_told_apart(cli: CommandLine, tmp_path: Path) -> None:
+    early, late = tmp_path / "early.csv", tmp_path / "late.csv"
+    early.write_text(f"1,2,{T0}\n")
+    late.write_text(f"1,2,{T0 + 1}\n")
+    command = ("--time-column", 3, *MAP)
+    assert (await cli.run("import", early, *command)).code == 0
+    assert (await cli.run("import", late, *command)).code == 0
+    compared = await cli.run("import", late, *command, "--compare", "--json")
+    assert compared.json["following"] == compared.json["followers"] == NONE | {"earlier": 1}
+    assert "importing the file again" not in compared.json["conclusion"]
+    await cli.run("unfollow", *MAP, 1, 2)
+    assert (await cli.run("import", late, *command)).code == 0
+    assert (await cli.run("import", late, *command, "--compare")).code == 0
+
+
+async def test_of_a_mutual_row_at_the_limit_it_is_told_what_is_written(
+    nodes: list[NodeProcess], tmp_path: Path, cluster: ClusterSettings
+) -> None:
+    limits = LimitSettings(max_followed_users=1)
+    async with running_service(tmp_path, cluster, two_instance_topology(nodes), limits=limits) as service:
+        cli = CommandLine(service.target, tmp_path / "state")
+        path = tmp_path / "edges.csv"
+        path.write_text("1,2\n1,3\n")
+        done = await cli.run("import", path, *MAP, "--mutual", "--json")
+        assert (done.code, done.json["edges"], done.json["rejected"]) == (1, 3, 1)
+        assert "line 2: FOLLOW_LIMIT: refused by the service: follower 1, followee 3: " in done.err
+        assert "(the other direction is written)" in done.err
+
+
+async def test_standard_input_that_is_closed_is_told(cli: CommandLine) -> None:
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh",
+        "-c",
+        'exec "$0" -m graphsvc import - <&-',
+        sys.executable,
+        stderr=asyncio.subprocess.PIPE,
+        env=os.environ | {"GRAPHSVC_TARGET": cli.target},
+    )
+    _, err = await process.communicate()
+    assert (process.returncode, err) == (
+        2,
+        b"graphsvc: standard input is closed: there is nothing to be read\n",
+    )

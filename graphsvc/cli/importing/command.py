@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from graphsvc.cli.edge_files.layout import LayoutOptions, TimeUnit
+from graphsvc.cli.exits import CommandError, ExitCode
 from graphsvc.cli.importing.compare import CompareOptions, compare_file
 from graphsvc.cli.importing.delivery import LARGEST_BATCH
 from graphsvc.cli.importing.load import LoadOptions, load_file
@@ -36,13 +37,25 @@ def import_file(
         ),
     ] = None,
     mutual: Annotated[bool, typer.Option("--mutual", help="Each row is two edges, one each way.")] = False,
-    batch: Annotated[int, typer.Option(min=1, max=LARGEST_BATCH, help="Edges a call.")] = LARGEST_BATCH,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=1, max=LARGEST_BATCH, help=f"Edges a call; by default {LARGEST_BATCH:,}."),
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=256, help="Calls in flight.")] = 4,
     give_up_after: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="How long to repeat what fails.")
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="How long to repeat what fails; a call that has begun then may take its --timeout still.",
+        ),
     ] = 60.0,
     rejects: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all rejected lines here, as CSV.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write all rejected lines here, as CSV; no file of another kind is overwritten.",
+        ),
     ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Begin anew, also after an interruption.")
@@ -74,7 +87,12 @@ def import_file(
     when the same command is given again.
 
     --compare reads the file again and tells what differs, in the lists of every user in it, on both sides;
-    so a migration can be repeated until nothing does. Its exit code is then 0.
+    so a migration can be repeated until nothing does. Its exit code is then 0, and 1 where anything differs,
+    also where lines can't be read. What another import won't mend, the last line tells: lines that can't be
+    read and edges that the service refuses (correct or remove them), edges that it has since earlier (the
+    earliest time stays: unfollow them first) and those that only it has (unfollow, or --ignore-extra).
+
+    A first Ctrl-C lets calls in flight end, for 5 s at most; a second one ends at once.
 
     \b
     Examples:
@@ -84,11 +102,25 @@ def import_file(
       zstd -dc follows.csv.zst | graphsvc import -
       graphsvc import follows.csv.gz --compare --ignore-extra
     """
+    _refuse_mixed(
+        compare,
+        {"--rejects": rejects is not None, "--restart": restart, "--batch": batch is not None},
+        {"--ignore-extra": ignore_extra, "--passes": passes is not None},
+    )
     layout = LayoutOptions(delimiter, follower_column, followee_column, time_column, time_unit)
     with open_session(target, timeout, map_ids) as session:
         if compare:
             asked = CompareOptions(layout, mutual, ignore_extra, passes, concurrency, give_up_after)
             compare_file(session, file, asked, as_json=as_json)
         else:
-            options = LoadOptions(layout, mutual, batch, concurrency, give_up_after, rejects, restart)
+            size = LARGEST_BATCH if batch is None else batch
+            options = LoadOptions(layout, mutual, size, concurrency, give_up_after, rejects, restart)
             load_file(session, file, options, as_json=as_json)
+
+
+def _refuse_mixed(compare: bool, loading: dict[str, bool], comparing: dict[str, bool]) -> None:
+    """Refuse options that mean nothing here: whoever forgot --compare must not write."""
+    given = [option for option, is_given in (loading if compare else comparing).items() if is_given]
+    if given:
+        advice = "goes without --compare, which changes nothing" if compare else "needs --compare"
+        raise CommandError(ExitCode.USAGE, f"{given[0]} {advice}")

@@ -4,8 +4,8 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -17,15 +17,22 @@ from graphsvc.cli.edge_files.layout import FileUnusable, LayoutOptions
 from graphsvc.cli.edge_files.reader import EdgeReader, FileDamaged, Source, open_source
 from graphsvc.cli.edge_pages import LARGEST_PAGE
 from graphsvc.cli.exits import CommandError, ExitCode
+from graphsvc.cli.importing.columns import find_columns
+from graphsvc.cli.importing.comparison import Comparison, document, put_text
 from graphsvc.cli.importing.delivery import EdgeColumns
-from graphsvc.cli.importing.list_differences import Difference, Finding, Share, Tally, UserList, differences
+from graphsvc.cli.importing.interruption import calls_in_flight
+from graphsvc.cli.importing.list_differences import Finding, Share, Takes, Tally, UserList, differences
 from graphsvc.cli.importing.report import Bar, Waiting, open_bar
-from graphsvc.cli.output import iso, put_json, say, warn
-from graphsvc.cli.session import Session
+from graphsvc.cli.output import put_json
+from graphsvc.cli.session import Session, type_code
 from graphsvc.client import retry
 from graphsvc.client.errors import CallError
 from graphsvc.model.edges import ListKind
+from graphsvc.model.errors import InvalidArgument
+from graphsvc.model.ids import TypeCodes
+from graphsvc.model.placement import PlacementName, placement_of
 from graphsvc.v1 import follower_graph_service_pb2 as pb
+from graphsvc.v1.admin_service_pb2 import GetClusterInfoResponse
 
 EDGES_A_PASS = 1_000_000
 """Edges of the file that a pass keeps: about 100 MB, 500 MB if every user has but one."""
@@ -47,23 +54,6 @@ class CompareOptions:
     give_up_after_s: float
 
 
-@dataclass(slots=True)
-class Comparison:
-    """What was compared, and what was found."""
-
-    rows: int = 0
-    edges: int = 0
-    rejected: int = 0
-    """Lines that are no edges, and were not compared."""
-    lists: int = 0
-    passes: int = 0
-    tally: Tally = field(default_factory=Tally)
-
-    def clean(self) -> bool:
-        """Whether nothing differs, and nothing was left out."""
-        return not self.tally.total() and not self.rejected
-
-
 def compare_file(session: Session, file: Path, options: CompareOptions, *, as_json: bool) -> None:
     """Compare a file with the service and tell the difference.
 
@@ -76,13 +66,29 @@ def compare_file(session: Session, file: Path, options: CompareOptions, *, as_js
     began = time.monotonic()
     with open_bar("comparing", wanted=not as_json) as bar:
         comparison = _Comparing(session, file, options, bar).run()
-    seconds = time.monotonic() - began
+    comparison.seconds = time.monotonic() - began
     if as_json:
-        put_json(_document(session, comparison, seconds))
+        put_json(document(session, comparison))
     else:
-        _put_text(session, comparison, seconds)
-    if not comparison.clean():
+        put_text(session, comparison)
+    if not comparison.equal:
         raise typer.Exit(ExitCode.NO)
+
+
+def takes_of(cluster: GetClusterInfoResponse) -> Takes:
+    """Whether a cluster takes an edge: by its placement, and by the clock."""
+    codes = TypeCodes(user=type_code(cluster, "user"))
+    placement = placement_of(PlacementName(cluster.placement), codes)
+
+    def takes(finding: Finding) -> bool:
+        try:
+            placement.user_shard(finding.user, "user")
+            placement.user_shard(finding.other, "other")
+        except InvalidArgument:
+            return False
+        return finding.file_us * 1_000 <= time.time_ns()
+
+    return takes
 
 
 class _Comparing:
@@ -93,6 +99,7 @@ class _Comparing:
         self._bar = bar
         self._found = Comparison()
         self._map_code = session.ids.map_code
+        self._takes = takes_of(session.cluster)
         self._with_times = False
         self._stop = Event()
         self._retrying = retry.patient(
@@ -113,7 +120,7 @@ class _Comparing:
                     f"{self._file} can't be read several times: --compare needs a file on disk"
                 )
             reader = self._reader(source)
-            layout = reader.detect()
+            layout = find_columns(reader, self._options.layout)
             if layout is not None:
                 self._bar.note(layout.describe())
                 self._with_times = layout.time is not None
@@ -145,32 +152,30 @@ class _Comparing:
         done, total = 0, len(share)
         window: deque[tuple[int, Future[Tally]]] = deque()
         lists = share.take()
-        with ThreadPoolExecutor(self._options.concurrency, "lists") as pool:
-            try:
-                while (task := list(islice(lists, _USERS_A_TASK))) or window:
-                    if task:
-                        window.append((len(task), pool.submit(self._compare_some, task)))
-                    if not task or len(window) > 2 * self._options.concurrency:
-                        count, tally = window.popleft()
-                        self._found.tally.merge(tally.result())
-                        done += count
-                        label = f"pass {index + 1} of {self._found.passes}: {self._found.tally.total():,}"
-                        self._bar.show(done, total, f"{label} differences")
-            except BaseException:
-                self._stop.set()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        with calls_in_flight(self._options.concurrency, self._stop) as pool:
+            while (task := list(islice(lists, _USERS_A_TASK))) or window:
+                if task:
+                    window.append((len(task), pool.submit(self._compare_some, task)))
+                if not task or len(window) > 2 * self._options.concurrency:
+                    count, tally = window.popleft()
+                    self._found.tally.merge(tally.result())
+                    done += count
+                    label = f"pass {index + 1} of {self._found.passes}: {self._found.tally.total():,}"
+                    self._bar.show(done, total, f"{label} differences")
         self._found.lists += total
 
     def _compare_some(self, lists: list[UserList]) -> Tally:
         tally = Tally()
         for each in lists:
             actual = self._actual(each, self._retrying)
-            tally.add(
-                differences(
-                    each, actual, with_times=self._with_times, ignore_extra=self._options.ignore_extra
-                )
+            found = differences(
+                each,
+                actual,
+                self._takes,
+                with_times=self._with_times,
+                ignore_extra=self._options.ignore_extra,
             )
+            tally.add(found)
         return tally
 
     def _actual(self, expected: UserList, retrying: tenacity.Retrying) -> Iterator[tuple[int, int]]:
@@ -190,61 +195,3 @@ class _Comparing:
             if not page.next_page_token:
                 return
             request.page_token = page.next_page_token
-
-
-def _put_text(session: Session, found: Comparison, seconds: float) -> None:
-    for finding in found.tally.first:
-        say(_sentence(session, finding))
-    if found.tally.total() > len(found.tally.first):
-        say(f"... and {found.tally.total() - len(found.tally.first):,} more")
-    say(f"{found.rows:,} rows, {found.edges:,} edges, {found.lists:,} lists compared in {seconds:.1f} s")
-    for kind in ListKind:
-        counts = ", ".join(f"{found.tally.counts[kind, each]:,} {_MEANING[each]}" for each in Difference)
-        say(f"lists of {kind.value}: {counts}")
-    if found.rejected:
-        warn(f"{found.rejected:,} lines are no edges and were not compared; an import tells why")
-    missing = any(found.tally.counts[kind, Difference.MISSING] for kind in ListKind)
-    hint = ": importing the file again adds what is missing" if missing else ""
-    say(f"there is a difference{hint}" if found.tally.total() else "no difference")
-
-
-_MEANING = {
-    Difference.MISSING: "missing in the service",
-    Difference.EXTRA: "only in the service",
-    Difference.TIME: "with another time",
-}
-
-
-def _sentence(session: Session, finding: Finding) -> str:
-    edge = f"{finding.list.value} of {session.name(finding.user)}: {session.name(finding.other)}"
-    if finding.difference is Difference.TIME:
-        return f"{edge} is since {iso(finding.service_us)}, in the file since {iso(finding.file_us)}"
-    since = finding.file_us or finding.service_us
-    return f"{edge} is {_MEANING[finding.difference]}" + (f", since {iso(since)}" if since else "")
-
-
-def _document(session: Session, found: Comparison, seconds: float) -> dict[str, object]:
-    return {
-        "rows": found.rows,
-        "edges": found.edges,
-        "rejected": found.rejected,
-        "lists": found.lists,
-        "passes": found.passes,
-        "differences": found.tally.total(),
-        **{
-            kind.value: {each.value: found.tally.counts[kind, each] for each in Difference}
-            for kind in ListKind
-        },
-        "examples": [
-            {
-                "list": each.list.value,
-                "user": session.ids.write(each.user),
-                "difference": each.difference.value,
-                "other": session.ids.write(each.other),
-                "file_us": each.file_us or None,
-                "service_us": each.service_us or None,
-            }
-            for each in found.tally.first
-        ],
-        "seconds": round(seconds, 3),
-    }

@@ -5,7 +5,7 @@ Of a pair that a file repeats, the earliest time counts, as in an import.
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -24,8 +24,12 @@ class Difference(StrEnum):
     """The service lacks it."""
     EXTRA = "extra"
     """Only the service has it."""
-    TIME = "time"
-    """Both have it, with different times."""
+    LATER = "later"
+    """The service has it since later than the file: another import gives it the file's time."""
+    EARLIER = "earlier"
+    """The service has it since earlier than the file: the earliest time stays, whatever is imported."""
+    REFUSED = "refused"
+    """The service lacks it, and would refuse it."""
 
 
 class Finding(NamedTuple):
@@ -38,6 +42,10 @@ class Finding(NamedTuple):
     """The user at the other end of the edge."""
     file_us: int
     service_us: int
+
+
+Takes = Callable[[Finding], bool]
+"""Whether the service would take an edge that it lacks."""
 
 
 class UserList(NamedTuple):
@@ -94,13 +102,19 @@ class Share:
 
 
 def differences(
-    expected: UserList, actual: Iterable[tuple[int, int]], *, with_times: bool, ignore_extra: bool
+    expected: UserList,
+    actual: Iterable[tuple[int, int]],
+    takes: Takes,
+    *,
+    with_times: bool,
+    ignore_extra: bool,
 ) -> Iterator[Finding]:
     """What differs in one list.
 
     Args:
         expected: as the file says.
         actual: id and time of each edge that the service has, in any order.
+        takes: whether the service would take what it lacks.
         with_times: whether the file has times.
         ignore_extra: say nothing of edges that only the service has.
     """
@@ -112,9 +126,11 @@ def differences(
             if not ignore_extra:
                 yield Finding(kind, user, Difference.EXTRA, other, 0, service_us)
         elif with_times and file_us != service_us:
-            yield Finding(kind, user, Difference.TIME, other, file_us, service_us)
+            difference = Difference.LATER if service_us > file_us else Difference.EARLIER
+            yield Finding(kind, user, difference, other, file_us, service_us)
     for other, file_us in left.items():
-        yield Finding(kind, user, Difference.MISSING, other, file_us, 0)
+        missing = Finding(kind, user, Difference.MISSING, other, file_us, 0)
+        yield missing if takes(missing) else missing._replace(difference=Difference.REFUSED)
 
 
 @dataclass(slots=True)
@@ -135,6 +151,10 @@ class Tally:
         """Add another tally to this."""
         self.counts.update(other.counts)
         self.first += other.first[: SHOWN_DIFFERENCES - len(self.first)]
+
+    def kinds(self) -> set[Difference]:
+        """Which kinds there are."""
+        return {difference for (_, difference), count in self.counts.items() if count}
 
     def total(self) -> int:
         """All differences; one edge counts on each side that differs."""
