@@ -26,6 +26,7 @@ from graphsvc.model.edges import ListKind, ListRef
 from graphsvc.model.errors import FollowLimit, GraphError, TransientError
 from graphsvc.model.placement import Placement
 from graphsvc.runtime.deadline import Deadline
+from graphsvc.runtime.logs import OnceASecond
 from graphsvc.runtime.metrics import Metrics
 
 SLICE = 1_000
@@ -62,6 +63,8 @@ class Follows:
         self._limit = max_followed_users
         self._metrics = metrics
         self._locks = PairLocks()
+        self._turn = asyncio.Lock()
+        self._pending_logged = OnceASecond()
 
     async def follow(self, follower_id: int, followee_id: int, deadline: Deadline) -> Written:
         """Make a user follow another; a repetition changes nothing, and mends a missing inverse."""
@@ -118,7 +121,9 @@ class Follows:
         return await _answer(changed, 0, applying, deadline)
 
     async def _import_slice(self, columns: ImportColumns, positions: range, now_us: int) -> Imported:
-        rows, refused = checked_rows(columns, positions, self._placement, now_us)
+        async with self._turn:
+            rows, refused = checked_rows(columns, positions, self._placement, now_us)
+            await asyncio.sleep(0)  # one slice, of whichever import, a turn of the loop
         pairs = ((row.edge.list.user_id, row.edge.id) for row in rows)
         imported = await self._locks.run(pairs, lambda: self._import_rows(rows))
         return imported._replace(errors=refused | imported.errors)
@@ -127,17 +132,18 @@ class Follows:
         added, errors = await self._add_forward(rows)
         inverses = [row.inverse(stands.time_us) for row, stands in added]
         groups = group_by_instance([each.list.shard for each in inverses], self._instances)
-        pending = await gather_calls(
+        answers = await gather_calls(
             self._put_inverses(access, [inverses[i] for i in positions])
             for access, positions in groups.items()
         )
-        return Outcome(
-            Imported(
-                changed=sum(stands.changed for _, stands in added),
-                errors=errors,
-                inverse_pending=sum(each for each in pending if isinstance(each, int)),
-            )
-        )
+        pending = 0
+        for positions, answer in zip(groups.values(), answers, strict=True):
+            if isinstance(answer, GraphError):
+                errors.update((added[i][0].position, answer) for i in positions)
+            else:
+                pending += answer
+        changed = sum(stands.changed for row, stands in added if row.position not in errors)
+        return Outcome(Imported(changed, errors, pending))
 
     async def _add_forward(
         self, rows: Sequence[Row]
@@ -173,7 +179,15 @@ class Follows:
             await access.write(operation)
         except TransientError as error:
             name = access.instance.name
-            log.warning("inverse pending", instance=name, edges=edges, reason=error.reason)
+            passed_over = self._pending_logged.due()
+            if passed_over is not None:
+                log.warning(
+                    "inverse pending",
+                    instance=name,
+                    edges=edges,
+                    reason=error.reason,
+                    before_this=passed_over,
+                )
             self._metrics.inverse_pending.labels(name).inc(edges)
             return edges
         return 0

@@ -27,6 +27,7 @@ class Reason(StrEnum):
     SHARD_UNAVAILABLE = "SHARD_UNAVAILABLE"
     OVERLOADED = "OVERLOADED"
     DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+    SERVICE_STOPPING = "SERVICE_STOPPING"
     NOT_OFFERED = "NOT_OFFERED"
     INTERNAL = "INTERNAL"
 
@@ -90,6 +91,13 @@ class ShardUnavailable(TransientError):
 
 class ConnectionLost(ShardUnavailable):
     """A connection to the instance broke before the answer: another attempt may get through at once."""
+
+
+class Stopping(TransientError):
+    """The service is about to end; another, or the next, will answer."""
+
+    reason = Reason.SERVICE_STOPPING
+    retry_after_ms = 1_000
 
 
 class Overloaded(TransientError):

@@ -10,7 +10,7 @@ import grpc
 import structlog
 from google.protobuf.descriptor import ServiceDescriptor
 
-from graphsvc.model.errors import DeadlineExceeded, GraphError, Internal, NotOffered
+from graphsvc.model.errors import DeadlineExceeded, GraphError, Internal, NotOffered, Stopping
 from graphsvc.runtime.deadline import Deadline
 from graphsvc.runtime.metrics import Metrics
 from graphsvc.service.status import code_of, status_of
@@ -29,6 +29,18 @@ class Boundary:
         self._metrics = metrics
         self._default_deadline_s = default_deadline_s
         self._deadlines_s = deadlines_s
+        self._stopping = False
+        self.in_flight = 0
+        """Calls that have begun and not ended."""
+        self._last_began_s = 0.0
+
+    def quiet_for(self, seconds: float) -> bool:
+        """Whether no call is in flight, and none has begun for so long."""
+        return not self.in_flight and time.perf_counter() - self._last_began_s >= seconds
+
+    def refuse_new_calls(self) -> None:
+        """From now on every new call is told that the service is stopping."""
+        self._stopping = True
 
     def serve(self, service: ServiceDescriptor, servicer: object) -> Any:
         """A servicer as the generated `add_..._to_server` take it.
@@ -51,6 +63,8 @@ class Boundary:
 
         async def call(request: Any, context: "grpc.aio.ServicerContext[Any, Any]") -> Any:
             began = time.perf_counter()
+            self.in_flight += 1
+            self._last_began_s = began
             left_s: float | None = context.time_remaining()  # type: ignore[assignment,unused-ignore]
             deadline = Deadline.after(default_s if left_s is None else left_s)
             try:
@@ -67,10 +81,14 @@ class Boundary:
                 succeeded.inc()
                 seconds.observe(time.perf_counter() - began)
                 return response
+            finally:
+                self.in_flight -= 1
 
         return call
 
     async def _in_time(self, handler: Handler, request: Any, deadline: Deadline) -> Any:
+        if self._stopping:
+            raise Stopping("the service is stopping; try again, or another server")
         try:
             async with asyncio.timeout(max(0.0, deadline.remaining_s())):
                 return await handler(request, deadline)

@@ -14,6 +14,7 @@ from graphsvc.model.errors import (
     NotOffered,
     Overloaded,
     ShardUnavailable,
+    Stopping,
 )
 
 DOMAIN = "graphsvc"
@@ -22,6 +23,7 @@ _CODES: tuple[tuple[type[GraphError], grpc.StatusCode], ...] = (
     (InvalidArgument, grpc.StatusCode.INVALID_ARGUMENT),
     (FollowLimit, grpc.StatusCode.FAILED_PRECONDITION),
     (ShardUnavailable, grpc.StatusCode.UNAVAILABLE),
+    (Stopping, grpc.StatusCode.UNAVAILABLE),
     (Overloaded, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (DeadlineExceeded, grpc.StatusCode.DEADLINE_EXCEEDED),
     (NotOffered, grpc.StatusCode.UNIMPLEMENTED),

@@ -68,6 +68,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """too many calls wait for the instance"""
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 32
     """not answered in time; a write may have happened"""
+    ERROR_REASON_SERVICE_STOPPING: _ErrorReason.ValueType  # 33
+    """the server is about to end; nothing was done"""
     ERROR_REASON_NOT_OFFERED: _ErrorReason.ValueType  # 40
     """UNIMPLEMENTED and INTERNAL.
     this server does not offer this yet, or not as configured
@@ -119,6 +121,8 @@ ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 31
 """too many calls wait for the instance"""
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 32
 """not answered in time; a write may have happened"""
+ERROR_REASON_SERVICE_STOPPING: ErrorReason.ValueType  # 33
+"""the server is about to end; nothing was done"""
 ERROR_REASON_NOT_OFFERED: ErrorReason.ValueType  # 40
 """UNIMPLEMENTED and INTERNAL.
 this server does not offer this yet, or not as configured

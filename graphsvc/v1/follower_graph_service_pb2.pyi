@@ -122,7 +122,7 @@ class WriteResponse(_message.Message):
     FRESHNESS_TOKEN_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     changed: _builtins.bool
-    """false: it already was so"""
+    """false: it already was so, perhaps by an earlier attempt at this very call"""
     followed_at_us: _builtins.int
     """of the edge as it now stands; 0 where there is none"""
     inverse_pending: _builtins.bool
@@ -205,7 +205,9 @@ Global___CheckFollowResponse: _TypeAlias = CheckFollowResponse  # noqa: Y015
 
 @_typing.final
 class CheckFollowsRequest(_message.Message):
-    """At most 1,000 targets, users and boards together."""
+    """At most 1,000 targets, users and boards together. The follower may be among them, as on a screen that
+    shows her too: nobody follows herself.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -272,7 +274,9 @@ Global___CheckFollowsResponse: _TypeAlias = CheckFollowsResponse  # noqa: Y015
 
 @_typing.final
 class BatchCheckFollowsRequest(_message.Message):
-    """Pair i is (follower_ids[i], followee_ids[i]); at most 1,000 pairs."""
+    """Pair i is (follower_ids[i], followee_ids[i]); at most 1,000 pairs. Of a pair that is one user twice the
+    answer is no.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+import redis.asyncio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
@@ -19,7 +20,7 @@ from graphsvc.runtime.settings import LimitSettings
 from graphsvc.v1 import admin_service_pb2, edges_pb2
 from graphsvc.v1 import follower_graph_service_pb2 as pb
 from tests.errors import refusal
-from tests.nodes import claim, cluster_of, empty_and_claim, start_nodes, two_instance_topology
+from tests.nodes import claim, cluster_of, empty_and_claim_all, start_nodes, two_instance_topology
 from tests.services import Service, running_service
 
 LOW, HIGH = pack(5, 3, 1), pack(8000, 3, 2)
@@ -194,8 +195,7 @@ async def test_hash_placement_takes_any_id(
     nodes: list[NodeProcess], topology: Topology, family: str, tmp_path: Path
 ) -> None:
     cluster = cluster_of(family, PlacementName.HASH)
-    for node in nodes:
-        await empty_and_claim(node.node, cluster)
+    await empty_and_claim_all(nodes, cluster)
     ids = [1, 2, 3, 274557032793636864, 2**62 - 1]
     async with running_service(tmp_path, cluster, topology) as service:
         for user in ids[1:]:
@@ -255,7 +255,7 @@ async def test_the_service_follows_the_map(
 ) -> None:
     """Instance-1 goes to another node: from then on its shards are asked there."""
     [elsewhere] = await start_nodes(family, tmp_path / "elsewhere", 1)
-    await claim(elsewhere.node, cluster_of(family))
+    await claim(elsewhere.node, cluster_of(family), "instance-1")
     topology = two_instance_topology(fresh_nodes)
     async with running_service(tmp_path, cluster_of(family), topology) as service:
         await service.graph.FollowUser(follow(HIGH, LOW))
@@ -269,3 +269,59 @@ async def test_the_service_follows_the_map(
         assert (await service.graph.FollowUser(follow(HIGH, CROWD[0]))).changed
         info = await service.admin.GetClusterInfo(admin_service_pb2.GetClusterInfoRequest())
         assert (info.map_version, info.instances[1].primary) == (2, str(elsewhere.node))
+
+
+async def test_an_import_tells_edges_whose_other_side_is_damaged(
+    service: Service, nodes: list[NodeProcess]
+) -> None:
+    async with redis.asyncio.Redis(port=nodes[1].node.port, db=8000) as client:
+        await client.set(f"followers:{HIGH}", "damaged")
+    answer = await service.admin.BatchImportEdges(imports([(LOW, HIGH, T0), (LOW, CROWD[1], T0)]))
+    assert [(each.index, each.reason, each.code) for each in answer.errors] == [(0, "INTERNAL", 13)]
+    assert answer.errors[0].message
+
+
+async def test_calls_that_were_sent_before_a_stop_are_answered(
+    nodes: list[NodeProcess], topology: Topology, family: str, tmp_path: Path
+) -> None:
+    async with running_service(tmp_path, cluster_of(family), topology) as service:
+        followed: set[int] = set()
+        ends: list[grpc.aio.AioRpcError] = []
+
+        async def keep_following(worker: int) -> None:
+            for i in range(10_000):
+                user = pack(worker, 3, 1_000 + i)
+                try:
+                    await service.graph.FollowUser(follow(user, HIGH))
+                except grpc.aio.AioRpcError as error:
+                    ends.append(error)
+                    return
+                followed.add(user)
+
+        workers = [asyncio.create_task(keep_following(worker)) for worker in range(32)]
+        while len(followed) < 100:
+            await asyncio.sleep(0.01)
+        await service.running.stop()
+        await asyncio.gather(*workers)
+        assert {error.code() for error in ends} == {grpc.StatusCode.UNAVAILABLE}, ends
+    (tmp_path / "again").mkdir()
+    async with running_service(tmp_path / "again", cluster_of(family), topology) as service:
+        assert await counts(service, HIGH) == [(0, len(followed))]
+
+
+async def test_an_open_stream_does_not_hold_up_a_stop(service: Service) -> None:
+    watching = health_pb2_grpc.HealthStub(service.channel).Watch(health_pb2.HealthCheckRequest())
+    assert (await watching.read()).status == health_pb2.HealthCheckResponse.SERVING
+    async with asyncio.timeout(5):  # the grace time is 10 s
+        await service.running.stop()
+    assert (await watching.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+async def test_thousands_of_calls_at_once_are_answered(service: Service) -> None:
+    calls = [
+        service.graph.CheckFollow(pb.CheckFollowRequest(follower_id=LOW, followee_id=HIGH))
+        for _ in range(3_000)
+    ]
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    failed = [each for each in results if isinstance(each, grpc.aio.AioRpcError)]
+    assert {each.code() for each in failed} <= {grpc.StatusCode.RESOURCE_EXHAUSTED}

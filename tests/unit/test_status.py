@@ -14,6 +14,7 @@ from graphsvc.model.errors import (
     Overloaded,
     Reason,
     ShardUnavailable,
+    Stopping,
     TransientError,
 )
 from graphsvc.service.status import code_of, status_of
@@ -25,6 +26,7 @@ ERRORS: list[tuple[GraphError, grpc.StatusCode]] = [
     (Internal(), grpc.StatusCode.INTERNAL),
     (ShardUnavailable("away"), grpc.StatusCode.UNAVAILABLE),
     (ConnectionLost("cut"), grpc.StatusCode.UNAVAILABLE),
+    (Stopping("ending"), grpc.StatusCode.UNAVAILABLE),
     (Overloaded("full"), grpc.StatusCode.RESOURCE_EXHAUSTED),
     (DeadlineExceeded("late"), grpc.StatusCode.DEADLINE_EXCEEDED),
 ]

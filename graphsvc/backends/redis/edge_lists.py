@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from graphsvc.backends.edge_lists import Added, Addition
 from graphsvc.backends.redis.connection import Command
+from graphsvc.backends.redis.identity import IDENTITY_DATABASE, IDENTITY_KEY
 from graphsvc.backends.redis.link import Link
 from graphsvc.backends.redis.scripts import ADD, PAGE
 from graphsvc.model.edges import Cursor, ListRef, Order, Page
@@ -98,7 +99,8 @@ class SortedSetEdgeLists:
 
     async def ping(self) -> None:
         """See `EdgeLists.ping`."""
-        await self._reads.run([Command(0, ("PING",))])
+        # Not PING, which a node refuses while its disk is full, although it answers reads.
+        await self._reads.run([Command(IDENTITY_DATABASE, ("EXISTS", IDENTITY_KEY))])
 
     async def close(self) -> None:
         """See `EdgeLists.close`."""
