@@ -16,9 +16,9 @@ from graphsvc.model.topology import ClusterSettings, Topology
 from tests.dev_process import DevProcess
 from tests.nodes import (
     FAMILIES,
-    claim,
+    claim_all,
     cluster_of,
-    empty_and_claim,
+    empty_and_claim_all,
     kill_nodes_under,
     start_nodes,
     two_instance_topology,
@@ -48,8 +48,7 @@ def cluster(family: str) -> ClusterSettings:
 @pytest.fixture
 async def nodes(shared_nodes: list[NodeProcess], cluster: ClusterSettings) -> list[NodeProcess]:
     """Two claimed nodes with nothing else in them, shared: a test that stops one takes `fresh_nodes`."""
-    for node in shared_nodes:
-        await empty_and_claim(node.node, cluster)
+    await empty_and_claim_all(shared_nodes, cluster)
     return shared_nodes
 
 
@@ -59,8 +58,7 @@ async def fresh_nodes(
 ) -> AsyncIterator[list[NodeProcess]]:
     """Two claimed nodes of this test's own, to be killed, stopped and damaged at will."""
     nodes = await start_nodes(family, tmp_path)
-    for node in nodes:
-        await claim(node.node, cluster)
+    await claim_all(nodes, cluster)
     yield nodes
     kill_nodes_under(tmp_path)
 

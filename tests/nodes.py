@@ -11,6 +11,7 @@ from graphsvc.backends.redis.identity import IDENTITY_DATABASE, IDENTITY_KEY, id
 from graphsvc.backends.redis.node_config import LOCK_FILE
 from graphsvc.backends.redis.node_process import NodeProcess, admin_client
 from graphsvc.backends.redis.server_binary import embedded_binary
+from graphsvc.cli.dev.plan import INSTANCES
 from graphsvc.model.ids import SHARDS
 from graphsvc.model.placement import PlacementName
 from graphsvc.model.topology import ClusterSettings, Instance, Node, Topology
@@ -64,19 +65,27 @@ def cluster_of(family: str, placement: PlacementName = PlacementName.ID) -> Clus
     return ClusterSettings(cluster="test", id="c" * 32, placement=placement, family=family)
 
 
-async def claim(node: Node, cluster: ClusterSettings) -> None:
+async def claim(node: Node, cluster: ClusterSettings, instance: str) -> None:
     """Write the identity record into a node that has none; fails where another stands."""
+    record = identity_record(cluster, instance)
     async with admin_client(node) as client:
-        claimed = await client.set(IDENTITY_KEY, identity_record(cluster), nx=True)
+        claimed = await client.set(IDENTITY_KEY, record, nx=True)
         assert IDENTITY_DATABASE == 0
-        assert claimed or await client.get(IDENTITY_KEY) == identity_record(cluster)
+        assert claimed or await client.get(IDENTITY_KEY) == record
 
 
-async def empty_and_claim(node: Node, cluster: ClusterSettings) -> None:
-    """Remove everything from a node and claim it again."""
-    async with admin_client(node) as client:
-        await client.flushall()
-    await claim(node, cluster)
+async def claim_all(nodes: Sequence[NodeProcess], cluster: ClusterSettings) -> None:
+    """Claim the nodes of `two_instance_topology`."""
+    for node, instance in zip(nodes, INSTANCES, strict=True):
+        await claim(node.node, cluster, instance)
+
+
+async def empty_and_claim_all(nodes: Sequence[NodeProcess], cluster: ClusterSettings) -> None:
+    """Remove everything from these nodes and claim them again."""
+    for node in nodes:
+        async with admin_client(node.node) as client:
+            await client.flushall()
+    await claim_all(nodes, cluster)
 
 
 def two_instance_topology(nodes: Sequence[NodeProcess | Node]) -> Topology:
@@ -86,7 +95,7 @@ def two_instance_topology(nodes: Sequence[NodeProcess | Node]) -> Topology:
     return Topology(
         version=1,
         instances=(
-            Instance(name="instance-0", first_shard=0, last_shard=middle - 1, primary=first),
-            Instance(name="instance-1", first_shard=middle, last_shard=SHARDS - 1, primary=second),
+            Instance(name=INSTANCES[0], first_shard=0, last_shard=middle - 1, primary=first),
+            Instance(name=INSTANCES[1], first_shard=middle, last_shard=SHARDS - 1, primary=second),
         ),
     )

@@ -1,9 +1,11 @@
 """`graphsvc dev` and what it may find: taken ports, strangers, lost and foreign data. It says what to do."""
 
+import asyncio
 import shutil
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +94,62 @@ async def test_an_instance_that_lost_its_data_is_not_served_empty(start_dev: Sta
     assert await follows(again.target, LOWER, UPPER)
 
 
+@pytest.mark.parametrize("map_lost", [False, True])
+async def test_swapped_folders_are_not_served(start_dev: StartDev, map_lost: bool) -> None:
+    dev = start_dev().wait_until_ready()
+    await follow(dev.target, LOWER, UPPER)
+    assert dev.stop() == 0
+    _swap(dev.data)
+    if map_lost:
+        (dev.data / "cluster.json").unlink()
+    refused = start_dev()
+    message = refused.refusal()
+    assert "instance-0's folder holds instance-1's data: put the folders back in their places" in message
+    assert refused.nodes() == []
+    _swap(dev.data)
+    again = start_dev().wait_until_ready()
+    assert await follows(again.target, LOWER, UPPER)
+
+
+def _swap(data: Path) -> None:
+    first, second, aside = data / "instance-0", data / "instance-1", data / "aside"
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
+
+
+async def test_a_copy_of_the_other_instance_is_not_served(start_dev: StartDev) -> None:
+    dev = start_dev().wait_until_ready()
+    await follow(dev.target, LOWER, UPPER)
+    assert dev.stop() == 0
+    shutil.rmtree(dev.data / "instance-1")
+    shutil.copytree(dev.data / "instance-0", dev.data / "instance-1")
+    assert "instance-1's folder holds instance-0's data" in start_dev().refusal()
+
+
+@pytest.mark.parametrize("family", ["valkey", "redis"], indirect=True)
+async def test_a_damaged_end_of_the_aof_is_cut_off_by_the_command_it_tells(
+    start_dev: StartDev, family: str
+) -> None:
+    arguments = ("--redis-server", str(server_binary(family))) if family == "redis" else ()
+    dev = start_dev(*arguments).wait_until_ready()
+    await follow(dev.target, LOWER, UPPER)
+    assert dev.stop() == 0
+    [aof] = (dev.data / "instance-0" / "appendonlydir").glob("*.incr.aof")
+    whole = aof.read_bytes()
+    aof.write_bytes(whole + bytes(600))
+    command = start_dev(*arguments).refusal()
+    assert command.startswith("ln -sf ")
+    repair = await asyncio.create_subprocess_shell(
+        command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await repair.communicate(b"y\n")
+    assert repair.returncode == 0, output
+    assert aof.read_bytes() == whole
+    again = start_dev(*arguments).wait_until_ready()
+    assert await follows(again.target, LOWER, UPPER)
+
+
 async def test_a_lost_map_is_written_anew_over_the_same_data(start_dev: StartDev) -> None:
     dev = start_dev().wait_until_ready()
     await follow(dev.target, LOWER, UPPER)
@@ -107,6 +165,9 @@ def test_a_damaged_map_is_named(start_dev: StartDev) -> None:
     (dev.data / "cluster.json").write_text('{"settings": ')
     message = start_dev().refusal()
     assert f"{dev.data}/cluster.json cannot be read: Invalid JSON" in message
+    assert "remove the file: it is written anew from the nodes' data" in message
+    (dev.data / "cluster.json").unlink()
+    start_dev().wait_until_ready()
 
 
 def test_other_choices_than_stored_are_refused_by_name(start_dev: StartDev) -> None:
@@ -137,6 +198,7 @@ def test_data_that_the_server_cannot_read_shows_its_log(start_dev: StartDev) -> 
     again = start_dev()
     assert again.end() == 2
     assert "Bad file format reading the append only file" in again.log()
+    assert "base.rdb itself is damaged, which no tool mends: put" in again.log()
     assert again.nodes() == []
 
 

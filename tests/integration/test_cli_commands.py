@@ -14,7 +14,7 @@ from graphsvc.model.ids import spread
 from graphsvc.model.placement import PlacementName
 from graphsvc.model.topology import ClusterSettings
 from tests.command_line import CommandLine
-from tests.nodes import cluster_of, empty_and_claim, two_instance_topology
+from tests.nodes import cluster_of, empty_and_claim_all, two_instance_topology
 from tests.services import Service, running_service
 
 pytestmark = pytest.mark.parametrize("family", ["valkey"], indirect=True)
@@ -199,8 +199,7 @@ async def test_under_hash_placement_people_see_branded_ids_too(
     nodes: list[NodeProcess], tmp_path: Path, family: str
 ) -> None:
     cluster = cluster_of(family, PlacementName.HASH)
-    for node in nodes:
-        await empty_and_claim(node.node, cluster)
+    await empty_and_claim_all(nodes, cluster)
     async with running_service(tmp_path, cluster, two_instance_topology(nodes)) as service:
         cli = CommandLine(service.target, tmp_path)
         followed = await cli.run("follow", "USR0KHTOWnGLuC", 77)

@@ -118,7 +118,7 @@ async def _is_up(node: NodeProcess) -> bool:
 
 async def test_a_node_that_hangs_is_reported_and_left_alone_but_can_be_stopped(node: NodeProcess) -> None:
     os.kill(node.pid, signal.SIGSTOP)
-    with pytest.raises(NodeError, match=rf"did not answer(?s:.*)left alone(?s:.*)kill {node.pid}"):
+    with pytest.raises(NodeError, match=rf"did not answer(?s:.*)left alone(?s:.*)kill -9 {node.pid}"):
         await NodeProcess.find(node.folder, answer_within_s=0.1)
     assert node.running()
     await node.stop(patience_s=0.1)

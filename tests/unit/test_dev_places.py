@@ -2,13 +2,14 @@
 
 import errno
 import os
+import resource
 import socket
 from pathlib import Path
 
 import pytest
 
 from graphsvc.cli.dev import places
-from graphsvc.cli.dev.places import check_port, free_port, own_folder, port_is_free
+from graphsvc.cli.dev.places import check_port, free_port, own_folder, port_is_free, unusable
 from graphsvc.cli.dev.plan import Refused
 
 HOST = "127.0.0.1"
@@ -101,3 +102,24 @@ def test_port_0_is_always_good() -> None:
 def test_free_ports_avoid_what_the_map_names() -> None:
     ports = {free_port(HOST, avoid=()) for _ in range(20)}
     assert free_port(HOST, avoid=ports) not in ports
+
+
+def test_a_folder_that_takes_no_more_bytes_is_refused_by_name(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with (
+            pytest.raises(Refused, match=rf"{tmp_path} cannot be used: File too large"),
+            own_folder(tmp_path),
+        ):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_on_a_full_disk_it_says_to_make_room(tmp_path: Path) -> None:
+    error = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "node.conf"))
+    assert unusable(tmp_path, error) == (
+        f"the data folder {tmp_path} cannot be used: No space left on device ({tmp_path}/node.conf). "
+        "Make room there, or name another with --data"
+    )

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from graphsvc.backends.redis.identity import identity_record
 from graphsvc.cli.dev.plan import (
     FIRST_PAUSE_S,
+    INSTANCES,
     LONGEST_PAUSE_S,
     SETTLED_S,
     Claim,
@@ -31,7 +32,8 @@ from graphsvc.runtime.settings import ClusterChoices
 NEW_ID = "a" * 32
 CLUSTER = wanted_cluster(ClusterChoices(), "valkey", NEW_ID)
 HASHED = wanted_cluster(ClusterChoices(placement=PlacementName.HASH), "valkey", NEW_ID)
-OURS, THEIRS = identity_record(CLUSTER), identity_record(HASHED)
+OURS = [identity_record(CLUSTER, name) for name in INSTANCES]
+THEIRS = identity_record(HASHED, INSTANCES[0])
 NODES = [Node(host="127.0.0.1", port=7001), Node(host="127.0.0.1", port=7002)]
 OTHER = Node(host="127.0.0.1", port=7003)
 
@@ -59,16 +61,17 @@ class TestHowToStart:
 
 class TestClaims:
     EMPTY = Contents(None, 0)
-    CLAIMED = Contents(OURS, 0)
-    IN_USE = Contents(OURS, 7)
+    CLAIMED = Contents(OURS[0], 0)
+    SECOND_CLAIMED = Contents(OURS[1], 0)
+    IN_USE = Contents(OURS[0], 7)
 
     @pytest.mark.parametrize(
         ("found", "expected"),
         [
             ([EMPTY, EMPTY], [Claim.WRITE, Claim.WRITE]),
             ([CLAIMED, EMPTY], [Claim.NOTHING, Claim.WRITE]),
-            ([EMPTY, CLAIMED], [Claim.WRITE, Claim.NOTHING]),
-            ([CLAIMED, CLAIMED], [Claim.NOTHING, Claim.NOTHING]),
+            ([EMPTY, SECOND_CLAIMED], [Claim.WRITE, Claim.NOTHING]),
+            ([CLAIMED, SECOND_CLAIMED], [Claim.NOTHING, Claim.NOTHING]),
         ],
     )
     def test_an_interrupted_creation_is_done_again(
@@ -81,7 +84,7 @@ class TestClaims:
 
     @pytest.mark.parametrize("created", [False, True])
     def test_data_of_this_cluster_is_served_also_where_the_map_was_lost(self, created: bool) -> None:
-        assert claims(created, [self.IN_USE, self.CLAIMED], CLUSTER) == [Claim.NOTHING, Claim.NOTHING]
+        assert claims(created, [self.IN_USE, self.SECOND_CLAIMED], CLUSTER) == [Claim.NOTHING, Claim.NOTHING]
 
     @pytest.mark.parametrize(("created", "other"), [(True, CLAIMED), (True, IN_USE), (False, IN_USE)])
     def test_a_node_that_lost_its_data_is_never_served(self, created: bool, other: Contents) -> None:
@@ -92,7 +95,7 @@ class TestClaims:
     @pytest.mark.parametrize("record", [THEIRS, b"no record"])
     def test_data_of_others_is_never_served(self, created: bool, record: bytes) -> None:
         with pytest.raises(Refused, match="instance-0 holds data that is not this cluster's"):
-            claims(created, [Contents(record, 3), self.CLAIMED], CLUSTER)
+            claims(created, [Contents(record, 3), self.SECOND_CLAIMED], CLUSTER)
 
     def test_keys_without_a_record_are_others_data(self) -> None:
         with pytest.raises(Refused, match=r"instance-0 holds data.*no graphsvc identity"):
@@ -101,7 +104,7 @@ class TestClaims:
     @given(
         created=st.booleans(),
         found=st.lists(
-            st.builds(Contents, st.sampled_from([None, OURS, THEIRS]), st.integers(0, 2)),
+            st.builds(Contents, st.sampled_from([None, *OURS, THEIRS]), st.integers(0, 2)),
             min_size=2,
             max_size=2,
         ),
@@ -114,14 +117,31 @@ class TestClaims:
         except Refused:
             return
         served = created or any(each.keys for each in found)
-        for verdict, each in zip(verdicts, found, strict=True):
-            assert verdict is (Claim.NOTHING if each.record == OURS else Claim.WRITE)
+        for verdict, each, ours in zip(verdicts, found, OURS, strict=True):
+            assert verdict is (Claim.NOTHING if each.record == ours else Claim.WRITE)
             assert verdict is Claim.NOTHING or not (served or each.keys)
+
+    @pytest.mark.parametrize("created", [False, True])
+    @pytest.mark.parametrize(
+        ("found", "said"),
+        [
+            ([SECOND_CLAIMED, IN_USE], "instance-0's folder holds instance-1's data"),
+            ([IN_USE, IN_USE], "instance-1's folder holds instance-0's data"),
+        ],
+        ids=["swapped", "a copy"],
+    )
+    def test_data_of_the_other_instance_is_never_served(
+        self, created: bool, found: list[Contents], said: str
+    ) -> None:
+        with pytest.raises(Refused, match=f"{said}: put the folders back in their places"):
+            claims(created, found, CLUSTER)
 
     def test_a_restarted_node_is_judged_alone(self) -> None:
         assert claim_of("instance-0", True, self.CLAIMED, CLUSTER) is Claim.NOTHING
         with pytest.raises(Refused, match="came up empty"):
             claim_of("instance-0", True, self.EMPTY, CLUSTER)
+        with pytest.raises(Refused, match="instance-1's folder holds instance-0's data"):
+            claim_of("instance-1", True, self.CLAIMED, CLUSTER)
 
 
 class TestMap:
@@ -205,15 +225,15 @@ class TestPauses:
         assert pause_before_restart_s(LONGEST_PAUSE_S, lived_s=SETTLED_S) == FIRST_PAUSE_S
 
 
-def claimed(cluster: ClusterSettings, keys: int = 0) -> Contents:
+def claimed(cluster: ClusterSettings, keys: int = 0, instance: str = "instance-0") -> Contents:
     """A node that was claimed for a cluster."""
-    return Contents(identity_record(cluster), keys)
+    return Contents(identity_record(cluster, instance), keys)
 
 
 NAMESAKE = CLUSTER.model_copy(update={"id": "b" * 32})
 
 
-@pytest.mark.parametrize("rest", [Contents(None, 0), claimed(NAMESAKE)])
+@pytest.mark.parametrize("rest", [Contents(None, 0), claimed(NAMESAKE, instance="instance-1")])
 def test_where_the_map_is_missing_the_nodes_say_which_cluster_it_is(rest: Contents) -> None:
     assert claimed_cluster([claimed(NAMESAKE, keys=5), rest], CLUSTER) == NAMESAKE
 

@@ -171,12 +171,12 @@ class Link:
         return connection
 
     async def _check_identity(self, connection: PipeliningConnection, node: Node) -> None:
-        """Refuse a node of another cluster, or with too few databases: a failed SELECT misplaces data."""
+        """Refuse one of another cluster or instance, or with too few databases: a failed SELECT misplaces."""
         reply, record = await connection.submit(
             [Command(SHARDS - 1, ("PING",)), Command(IDENTITY_DATABASE, ("GET", IDENTITY_KEY))]
         )
         problem = next((str(each) for each in (reply, record) if isinstance(each, ReplyError)), None)
-        problem = problem or identity_problem(record, self._cluster)
+        problem = problem or identity_problem(record, self._cluster, self._instance.name)
         if problem:
             log.error("node refused", instance=self._instance.name, node=str(node), problem=problem)
             raise ShardUnavailable("the shard's instance is not ready")

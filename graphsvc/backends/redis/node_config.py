@@ -10,6 +10,7 @@ CONFIG_FILE = "node.conf"
 LOG_FILE = "node.log"
 PID_FILE = "node.pid"
 LOCK_FILE = "node.lock"
+AOF_FOLDER = "appendonlydir"
 
 _PORT_LINE = re.compile(r"^port (\d+)$", re.MULTILINE)
 

@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from graphsvc.backends.redis.node_config import (
     CONFIG_FILE,
@@ -74,31 +75,16 @@ class NodeProcess:
         self._log_begin = log_begin
 
     @classmethod
-    async def start(
-        cls,
-        binary: Path,
-        folder: Path,
-        port: int,
-        *,
-        answer_within_s: float = 30.0,
-        load_within_s: float = 3600.0,
-    ) -> Self:
-        """Start a node on the data in `folder`, which is made if it is missing, and wait until it answers.
-
-        Args:
-            binary: a redis-server or valkey-server.
-            folder: the node's own; its AOF stands there, or will.
-            port: on 127.0.0.1.
-            answer_within_s: seconds until it must answer at all.
-            load_within_s: seconds that it may take to load its data.
+    async def start(cls, binary: Path, folder: Path, port: int) -> Self:
+        """Start a node as `spawn` does, and wait until it answers; one that does not is ended again.
 
         Raises:
             NodeError: it ended (with the last lines of its log), or did not answer in time and was ended.
             OSError: the folder cannot be written.
         """
-        process = cls._spawn(binary, folder, Node(host=NODE_HOST, port=port))
+        process = cls.spawn(binary, folder, port)
         try:
-            await process.wait_until_answering(answer_within_s, load_within_s)
+            await process.wait_until_answering()
         except BaseException:
             await process.stop()
             raise
@@ -128,12 +114,18 @@ class NodeProcess:
             if not process.running():
                 return None  # it was about to end
             pid = process.pid or _recorded_pid(process.folder)
-            how = f"kill {pid}" if pid else f"fuser -k {process.folder / LOCK_FILE}"
+            how = f"kill -9 {pid}" if pid else f"fuser -k {process.folder / LOCK_FILE}"
             raise NodeError(f"{error}\nIt ran before and was left alone. Wait, or stop it: {how}") from error
         return process
 
-    async def wait_until_answering(self, answer_within_s: float, load_within_s: float) -> None:
+    async def wait_until_answering(
+        self, answer_within_s: float = 30.0, load_within_s: float = 3600.0
+    ) -> None:
         """Return when the node serves commands, its data loaded.
+
+        Args:
+            answer_within_s: seconds until it must answer at all.
+            load_within_s: seconds that it may take to load its data.
 
         Raises:
             NodeError: it ended, or does not answer in time.
@@ -178,13 +170,13 @@ class NodeProcess:
         """Stop the process: by SHUTDOWN, which flushes its data, else SIGTERM, at last SIGKILL.
 
         Args:
-            patience_s: seconds to wait after each of the first two.
+            patience_s: seconds to wait after each. A node that cannot be told SHUTDOWN, as it does not
+                answer, gets the SIGTERM at once.
 
         Raises:
             NodeError: it outlived all three.
         """
-        await self._shut_down()
-        if await self._ended_within(patience_s):
+        if not self.running() or (await self._shut_down() and await self._ended_within(patience_s)):
             return
         self._signal(signal.SIGTERM)
         if await self._ended_within(patience_s):
@@ -201,7 +193,19 @@ class NodeProcess:
         return "\n".join(lines[-_LOG_LINES:])
 
     @classmethod
-    def _spawn(cls, binary: Path, folder: Path, node: Node) -> Self:
+    def spawn(cls, binary: Path, folder: Path, port: int) -> Self:
+        """Start a node on the data in `folder`, which is made if it is missing; it answers later.
+
+        Args:
+            binary: a redis-server or valkey-server.
+            folder: the node's own; its AOF stands there, or will.
+            port: on 127.0.0.1.
+
+        Raises:
+            NodeError: one runs there already, or the binary cannot be run.
+            OSError: the folder cannot be written.
+        """
+        node = Node(host=NODE_HOST, port=port)
         folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
         log_begin = _size(folder / LOG_FILE)
@@ -247,14 +251,18 @@ class NodeProcess:
             return None
         return cls(folder, Node(host=NODE_HOST, port=port), _recorded_pid(folder), None, log_begin=0)
 
-    async def _shut_down(self) -> None:
-        if not self.running() or not await self.answers():
-            return
+    async def _shut_down(self) -> bool:
+        """Whether it was told to end by itself."""
+        if not await self.answers():
+            return False
         try:
             async with admin_client(self.node, _PROBE_TIMEOUT_S) as client:
                 await client.shutdown()
+        except RedisTimeoutError:
+            return True  # it may flush much, or hang
         except (RedisError, OSError):
-            pass  # it hangs: the signals follow
+            return False
+        return True
 
     def _signal(self, number: signal.Signals) -> None:
         # The lock (or the unreaped child) says that the process lives, so its id is not another's. An id of

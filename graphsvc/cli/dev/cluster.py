@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Iterable
 from pathlib import Path
 from typing import cast
 
@@ -27,6 +28,7 @@ from graphsvc.cli.dev.plan import (
     how_to_start,
     next_map,
     pause_before_restart_s,
+    repair_advice,
 )
 from graphsvc.model.topology import ClusterSettings, Node, Topology
 
@@ -50,12 +52,14 @@ class DevCluster:
         self._coordinator = coordinator
         self._nodes: dict[int, NodeProcess] = {}
         self._adopted: set[int] = set()
+        self._started = False
         self._writing_map = asyncio.Lock()
 
     async def start(self) -> None:
         """Bring up every node, claim those of a new cluster, and bring the map in line.
 
-        Where this fails, the nodes that it started are stopped; those that ran before are left alone.
+        Where this fails or is cancelled, `stop` ends the nodes that it started; those that ran before are
+        left alone.
 
         Raises:
             one of FAILURES: Refused where the user has to decide something.
@@ -65,34 +69,32 @@ class DevCluster:
             check_choices(stored, self._cluster)
             check_map(topology)
             self._cluster = stored
-        try:
-            await self._bring_up_all(topology)
-            await self._claim_all(created=topology is not None)
-            # Last: a cluster is created once it has a map, and until then every step may be repeated.
-            await self._write_map()
-        except BaseException:
-            await asyncio.gather(*(self._nodes[i].stop() for i in self._nodes.keys() - self._adopted))
-            raise
+        await self._bring_up_all(topology)
+        await self._claim_all(created=topology is not None)
+        # Last: a cluster is created once it has a map, and until then every step may be repeated.
+        await self._write_map()
+        self._started = True
 
     async def keep_running(self) -> None:
-        """Start nodes that end again, on their data, for as long as this is not cancelled."""
-        await asyncio.gather(*(self._keep_running(i) for i in self._nodes))
+        """Start nodes that end again, on their data, for as long as this is not cancelled.
+
+        Once it has ended, none of it goes on; `stop` ends also a node that was just being started.
+        """
+        async with asyncio.TaskGroup() as group:
+            for index in self._nodes:
+                group.create_task(self._keep_running(index))
 
     async def stop(self, patience_s: float = 10.0) -> None:
         """Stop the nodes, their data flushed; seconds of patience as in NodeProcess.stop.
 
         Raises:
-            NodeError: one cannot be ended.
+            NodeError: one cannot be ended; the others are.
         """
-        await asyncio.gather(*(node.stop(patience_s) for node in self._nodes.values()))
+        ours = self._nodes.keys() if self._started else self._nodes.keys() - self._adopted
+        await _all_of(self._nodes[i].stop(patience_s) for i in ours)
 
     async def _bring_up_all(self, topology: Topology | None) -> None:
-        results = await asyncio.gather(
-            *(self._bring_up(i, topology) for i in range(len(INSTANCES))), return_exceptions=True
-        )
-        for error in results:
-            if error is not None:
-                raise error
+        await _all_of(self._bring_up(i, topology) for i in range(len(INSTANCES)))
 
     async def _bring_up(self, index: int, topology: Topology | None) -> None:
         """Find or start an instance's node, and put it into `_nodes`."""
@@ -121,19 +123,25 @@ class DevCluster:
                     to=port,
                 )
         log.info("starting a node; it answers when its data is loaded", instance=name, folder=str(folder))
-        self._nodes[index] = await self._start_node(folder, port, topology)
-        self._adopted.discard(index)
+        await self._start_node(index, port, topology)
         log.info("node started", instance=name, version=self._binary.version, **_facts(self._nodes[index]))
 
-    async def _start_node(self, folder: Path, port: int, topology: Topology | None) -> NodeProcess:
+    async def _start_node(self, index: int, port: int, topology: Topology | None) -> None:
         for _ in range(_ATTEMPTS):
+            node = NodeProcess.spawn(self._binary.path, self._data / INSTANCES[index], port)
+            # At once: from here on it is `stop` that ends it, whatever is cancelled meanwhile.
+            self._nodes[index] = node
             try:
-                return await NodeProcess.start(self._binary.path, folder, port)
-            except NodeError:
+                await node.wait_until_answering()
+            except NodeError as error:
+                await node.stop()
                 if port_is_free(NODE_HOST, port):
-                    raise
+                    advice = repair_advice(node.log_tail(), node.folder, self._binary)
+                    raise NodeError(f"{error}\n{advice}" if advice else str(error)) from error
                 # Somebody took the port in the moment between looking and listening.
                 port = self._unused_port(topology)
+            else:
+                return
         raise NodeError(f"no port of {NODE_HOST} stayed free long enough to start a node; try again")
 
     def _unused_port(self, topology: Topology | None) -> int:
@@ -145,15 +153,16 @@ class DevCluster:
         contents = [await _contents(node) for node in nodes]
         if not created:
             self._cluster = claimed_cluster(contents, self._cluster)
-        for node, claim in zip(nodes, claims(created, contents, self._cluster), strict=True):
-            await self._settle(node, claim)
+        verdicts = claims(created, contents, self._cluster)
+        for name, node, claim in zip(INSTANCES, nodes, verdicts, strict=True):
+            await self._settle(name, node, claim)
 
-    async def _settle(self, node: Node, claim: Claim) -> None:
+    async def _settle(self, name: str, node: Node, claim: Claim) -> None:
         async with admin_client(node) as client:
             if claim is Claim.WRITE:
                 # On disk before there is a map: after a power cut the two must not contradict each other.
                 await client.config_set("appendfsync", "always")
-                await client.set(IDENTITY_KEY, identity_record(self._cluster))
+                await client.set(IDENTITY_KEY, identity_record(self._cluster, name))
             await client.config_set("appendfsync", "everysec")
 
     async def _write_map(self) -> None:
@@ -192,9 +201,16 @@ class DevCluster:
         try:
             claim_of(INSTANCES[index], True, await _contents(node.node), self._cluster)
             await self._write_map()
-        except BaseException:
+        except Exception:
             await node.stop()
             raise
+
+
+async def _all_of(steps: Iterable[Awaitable[None]]) -> None:
+    """Wait for the end of all, also where one fails; then raise what the first of them raised."""
+    for error in await asyncio.gather(*steps, return_exceptions=True):
+        if error is not None:
+            raise error
 
 
 async def _contents(node: Node) -> Contents:

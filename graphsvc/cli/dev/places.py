@@ -26,9 +26,7 @@ def own_folder(folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK_FILE).open("a+")
     except (OSError, RuntimeError) as error:  # RuntimeError: no home folder
-        raise Refused(
-            f"the data folder {folder} cannot be used: {_reason(error)}. Name another with --data"
-        ) from error
+        raise Refused(unusable(folder, error)) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -39,10 +37,23 @@ def own_folder(folder: Path) -> Iterator[Path]:
                 f"the data folder {folder} is in use by another graphsvc dev, pid {holder}. "
                 "Stop that one, or name another folder with --data"
             ) from error
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
+        try:
+            lock.truncate(0)
+            os.write(lock.fileno(), f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise Refused(unusable(folder, error)) from error
         yield folder
+
+
+def unusable(folder: Path, error: Exception) -> str:
+    """The message for a data folder that cannot be read or written: which file, why, and what to do."""
+    file = getattr(error, "filename", None)
+    where = f" ({file})" if file and str(file) != str(folder) else ""
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        todo = "Make room there, or name another with --data"
+    else:
+        todo = "Name another with --data"
+    return f"the data folder {folder} cannot be used: {_reason(error)}{where}. {todo}"
 
 
 def check_port(host: str, port: int, flag: str) -> None:

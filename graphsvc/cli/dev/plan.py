@@ -1,12 +1,17 @@
 """What `graphsvc dev` does with what it finds on disk and on ports: decisions only, no I/O."""
 
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from pydantic import ValidationError
 
-from graphsvc.backends.redis.identity import identity_problem, identity_record, read_identity
+from graphsvc.backends.redis.identity import identity_problem, read_identity, settings_problem
+from graphsvc.backends.redis.node_config import AOF_FOLDER
+from graphsvc.backends.redis.server_binary import ServerBinary
 from graphsvc.model.ids import SHARDS
 from graphsvc.model.topology import ClusterSettings, Instance, Node, Topology, TypeCodesRecord
 from graphsvc.runtime.settings import ClusterChoices
@@ -18,6 +23,8 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 SETTLED_S = 30.0
 """A node that lived so long is started again at once when it ends."""
+
+_UNREADABLE_AOF = re.compile(r"Bad file format reading the append only file (\S+?):")
 
 
 class Refused(Exception):
@@ -76,7 +83,7 @@ def check_choices(stored: ClusterSettings, wanted: ClusterSettings) -> None:
     Raises:
         Refused: they differ; names every difference.
     """
-    problem = identity_problem(identity_record(stored.model_copy(update={"id": wanted.id})), wanted)
+    problem = settings_problem(stored.model_copy(update={"id": wanted.id}), wanted)
     if problem:
         raise Refused(
             f"the graph stored here was created with other choices: {problem}. They hold for ever, and a "
@@ -90,16 +97,12 @@ def claimed_cluster(contents: Sequence[Contents], wanted: ClusterSettings) -> Cl
 
     A node claimed for another one makes the wanted one, which `claims` then refuses or claims it for.
     """
-    records = {each.record for each in contents if each.record is not None}
-    for record in records:
-        settings = read_identity(record)
-        if (
-            settings is not None
-            and len(records) == 1
-            and settings.model_copy(update={"id": wanted.id}) == wanted
-        ):
-            return settings
-    return wanted
+    records = [read_identity(each.record) for each in contents if each.record is not None]
+    clusters = [record.cluster if record else None for record in records]
+    first = clusters[0] if clusters else None
+    if first is None or any(other != first for other in clusters):
+        return wanted
+    return first if first.model_copy(update={"id": wanted.id}) == wanted else wanted
 
 
 def check_map(stored: Topology) -> None:
@@ -153,7 +156,7 @@ def claim_of(name: str, served: bool, found: Contents, cluster: ClusterSettings)
     Raises:
         Refused: its node is not the cluster's, or lost its data.
     """
-    problem = identity_problem(found.record, cluster)
+    problem = identity_problem(found.record, cluster, name)
     if problem is None:
         return Claim.NOTHING
     if not served:
@@ -163,9 +166,32 @@ def claim_of(name: str, served: bool, found: Contents, cluster: ClusterSettings)
             f"{name} came up empty, but this cluster was created before: its data is gone. Put the folder "
             f"{name} back from a copy, or remove the whole --data folder to begin an empty graph"
         )
+    record = read_identity(found.record) if found.record is not None else None
+    if record is not None and record.cluster == cluster:
+        raise Refused(f"{name}'s folder holds {record.instance}'s data: put the folders back in their places")
     raise Refused(
         f"{name} holds data that is not this cluster's: {problem}. Start it as it was created, "
         "or use another --data"
+    )
+
+
+def repair_advice(log: str, folder: Path, binary: ServerBinary) -> str | None:
+    """What to do about a node that ended with this log, where its file of writes cannot be read; else None.
+
+    The server program is the tool as well, wherever it is called by the tool's name.
+    """
+    unreadable = _UNREADABLE_AOF.search(log)
+    if unreadable is None:
+        return None
+    if ".incr." not in unreadable[1]:
+        return f"{unreadable[1]} itself is damaged, which no tool mends: put {folder} back from a copy"
+    tool = folder / f"{binary.family}-check-aof"
+    link = shlex.join(["ln", "-sf", str(binary.path), str(tool)])
+    # The file by its name: over the manifest, the tool of Valkey 9 stops at a base file of its own server.
+    check = shlex.join([str(tool), "--fix", str(folder / AOF_FOLDER / unreadable[1])])
+    return (
+        f"To cut off what cannot be read at the end of {unreadable[1]}, copy {folder}, then run this, "
+        f"look at how much it would cut, and answer y:\n{link} && {check}"
     )
 
 

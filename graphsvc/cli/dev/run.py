@@ -11,10 +11,11 @@ from uuid import uuid4
 
 import typer
 
+from graphsvc.backends.coordinator import CoordinatorDamaged
 from graphsvc.backends.local.coordinator import LocalFileCoordinator
 from graphsvc.backends.redis.server_binary import BinaryError, ServerBinary, embedded_binary, inspect_binary
 from graphsvc.cli.dev.cluster import FAILURES, DevCluster
-from graphsvc.cli.dev.places import check_port, own_folder
+from graphsvc.cli.dev.places import check_port, own_folder, unusable
 from graphsvc.cli.dev.plan import Refused, wanted_cluster
 from graphsvc.cli.wiring import RunningService, start_service
 from graphsvc.model.topology import Node
@@ -78,11 +79,18 @@ async def run(settings: Settings) -> None:
         wanted = wanted_cluster(settings.cluster, binary.family, uuid4().hex)
         cluster = DevCluster(data, binary, wanted, coordinator)
         try:
-            if await signals.until_stop(cluster.start()):
-                async with _stopping(cluster, signals), _service(settings, coordinator, signals) as running:
-                    _announce(running, data, binary)
-                    await signals.until_stop(cluster.keep_running())
-                    typer.echo("stopping; calls in flight finish first (once more to hurry)", err=True)
+            async with _stopping(cluster, signals):
+                if await signals.until_stop(cluster.start()):
+                    async with _service(settings, coordinator, signals) as running:
+                        _announce(running, data, binary)
+                        await signals.until_stop(cluster.keep_running())
+                        typer.echo("stopping; calls in flight finish first (once more to hurry)", err=True)
+        except CoordinatorDamaged as error:
+            raise Refused(
+                f"{error}. Or remove the file: it is written anew from the nodes' data in {data}"
+            ) from error
+        except OSError as error:
+            raise Refused(unusable(data, error)) from error
         except FAILURES as error:
             raise Refused(str(error)) from error
 
