@@ -22,6 +22,7 @@ from graphsvc.backends.redis.scripts import with_source
 from graphsvc.model.errors import GraphError, Internal, ShardUnavailable
 from graphsvc.model.ids import SHARDS
 from graphsvc.model.topology import ClusterSettings, Instance, Node
+from graphsvc.runtime.logs import OnceASecond
 from graphsvc.runtime.metrics import Metrics
 from graphsvc.runtime.settings import RedisSettings
 
@@ -51,7 +52,7 @@ class Link:
         self._opening: asyncio.Task[PipeliningConnection] | None = None
         self._pause_s = 0.0
         self._closed_until = 0.0
-        self._next_refusal_logged = 0.0
+        self._refusals = OnceASecond()
         self._shut = False
 
     async def run(self, commands: Sequence[Command]) -> list[Reply]:
@@ -104,12 +105,11 @@ class Link:
         return replies
 
     def _verdict(self, command: Command, reply: ReplyError) -> GraphError:
-        now = asyncio.get_running_loop().time()
-        if now > self._next_refusal_logged:
-            self._next_refusal_logged = now + 1.0
+        passed_over = self._refusals.due()
+        if passed_over is not None:
             log.warning(
                 "instance refused a command", instance=self._instance.name, shard=command.database,
-                command=command.words[0], error=str(reply),
+                command=command.words[0], error=str(reply), before_this=passed_over,
             )  # fmt: skip
         if reply.code in TRANSIENT_CODES:
             return ShardUnavailable("the shard's instance refuses calls for now")
@@ -173,7 +173,7 @@ class Link:
     async def _check_identity(self, connection: PipeliningConnection, node: Node) -> None:
         """Refuse one of another cluster or instance, or with too few databases: a failed SELECT misplaces."""
         reply, record = await connection.submit(
-            [Command(SHARDS - 1, ("PING",)), Command(IDENTITY_DATABASE, ("GET", IDENTITY_KEY))]
+            [Command(SHARDS - 1, ("EXISTS", IDENTITY_KEY)), Command(IDENTITY_DATABASE, ("GET", IDENTITY_KEY))]
         )
         problem = next((str(each) for each in (reply, record) if isinstance(each, ReplyError)), None)
         problem = problem or identity_problem(record, self._cluster, self._instance.name)
