@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import signal
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -84,7 +84,7 @@ async def run(settings: Settings) -> None:
                     async with _service(settings, coordinator, signals) as running:
                         _announce(running, data, binary)
                         await signals.until_stop(cluster.keep_running())
-                        typer.echo("stopping; calls in flight finish first (once more to hurry)", err=True)
+                        _tell("stopping; calls in flight finish first (once more to hurry)", err=True)
         except CoordinatorDamaged as error:
             raise Refused(
                 f"{error}. Or remove the file: it is written anew from the nodes' data in {data}"
@@ -133,10 +133,16 @@ def _absolute(program: Path) -> Path:
 
 def _announce(running: RunningService, data: Path, binary: ServerBinary) -> None:
     metrics = Node(host=running.host, port=running.metrics_port)
-    typer.echo(
+    _tell(
         f"data:    {data} (two nodes of {binary.family} {binary.version})\n"
         f"metrics: http://{metrics}/metrics\n"
         f"try:     graphsvc demo --target {running.target}",
         err=True,
     )
-    typer.echo(f"graphsvc ready on {running.target}")
+    _tell(f"graphsvc ready on {running.target}")
+
+
+def _tell(text: str, *, err: bool = False) -> None:
+    # Whoever started it may have stopped reading, or the disk that keeps its output may be full.
+    with suppress(OSError):
+        typer.echo(text, err=err)
