@@ -127,7 +127,7 @@ def test_a_signal_while_starting_leaves_nothing_running(start_dev: StartDev) -> 
 
 
 HOLD_RESTARTS = """
-import asyncio
+import asyncio, os, signal
 from graphsvc.cli import main
 from graphsvc.cli.dev import cluster
 real, calls = cluster.NodeProcess.wait_until_answering, 0
@@ -135,6 +135,7 @@ async def wait(*arguments, **options):
     global calls
     calls += 1
     if calls > 2:
+        {meanwhile}
         await asyncio.sleep(3600)
     await real(*arguments, **options)
 cluster.NodeProcess.wait_until_answering = wait
@@ -154,17 +155,18 @@ async def _killed_and_being_started_again(dev: DevProcess) -> list[NodeProcess]:
 
 
 async def test_a_signal_while_a_node_is_started_again_leaves_nothing_running(start_dev: StartDev) -> None:
-    dev = start_dev(code=HOLD_RESTARTS).wait_until_ready()
-    nodes = await _killed_and_being_started_again(dev)
-    assert await asyncio.to_thread(dev.stop) == 0
-    assert not any(node.running() for node in nodes)
+    signalled = HOLD_RESTARTS.format(meanwhile="os.kill(os.getpid(), signal.SIGTERM)")
+    dev = start_dev(code=signalled).wait_until_ready()
+    dev.nodes()[0].kill()
+    assert await asyncio.to_thread(dev.end) == 0
+    assert dev.log().count('"starting a node') == 3
     assert dev.nodes() == []
 
 
 async def test_a_second_signal_hurries_past_a_node_that_hangs_while_it_is_started(
     start_dev: StartDev,
 ) -> None:
-    dev = start_dev(code=HOLD_RESTARTS).wait_until_ready()
+    dev = start_dev(code=HOLD_RESTARTS.format(meanwhile="pass")).wait_until_ready()
     nodes = await _killed_and_being_started_again(dev)
     os.kill(nodes[0].pid, signal.SIGSTOP)
     dev.process.send_signal(signal.SIGTERM)
