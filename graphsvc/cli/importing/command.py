@@ -24,7 +24,11 @@ def import_file(
     ] = None,
     followee_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Who is followed.")] = None,
     time_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Since when; without it, now.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Since when; by default a column with a well-known name, or else now. none: now always.",
+        ),
     ] = None,
     time_unit: Annotated[
         TimeUnit | None, typer.Option(help="Of the times; by default told by their size.")
@@ -33,7 +37,7 @@ def import_file(
         str | None,
         typer.Option(
             metavar="CHARACTER",
-            help="comma, tab, semicolon, pipe, space or a character; by default told by the first row.",
+            help="comma, tab, semicolon, pipe, space or a character; by default told by the first rows.",
         ),
     ] = None,
     mutual: Annotated[bool, typer.Option("--mutual", help="Each row is two edges, one each way.")] = False,
