@@ -6,6 +6,8 @@ lists against each other.
 
 from enum import StrEnum
 
+from graphsvc.model.edges import ListRef
+
 
 class Reason(StrEnum):
     """Published reasons, as they stand in google.rpc.ErrorInfo (errors.proto has their meanings)."""
@@ -30,6 +32,7 @@ class Reason(StrEnum):
     SERVICE_STOPPING = "SERVICE_STOPPING"
     NOT_OFFERED = "NOT_OFFERED"
     INTERNAL = "INTERNAL"
+    LIST_DAMAGED = "LIST_DAMAGED"
 
 
 class GraphError(Exception):
@@ -74,6 +77,20 @@ class Internal(GraphError):
 
     def __init__(self) -> None:
         super().__init__("internal error; the service's log has the rest")
+
+
+class ListDamaged(GraphError):
+    """What is stored of an edge list is damaged: it gives no answers and takes no writes."""
+
+    reason = Reason.LIST_DAMAGED
+
+    def __init__(self, list_ref: ListRef, damage: str) -> None:
+        super().__init__(
+            f"the {list_ref.kind} list of user {list_ref.user_id}, on shard {list_ref.shard}, is damaged: "
+            f"{damage}. `graphsvc inspect {list_ref.user_id} --check` tells all that is wrong with it"
+        )
+        self.list = list_ref
+        self.damage = damage
 
 
 class TransientError(GraphError):
