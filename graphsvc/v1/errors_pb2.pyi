@@ -71,11 +71,13 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_SERVICE_STOPPING: _ErrorReason.ValueType  # 33
     """the server is about to end; nothing was done"""
     ERROR_REASON_NOT_OFFERED: _ErrorReason.ValueType  # 40
-    """UNIMPLEMENTED and INTERNAL.
+    """UNIMPLEMENTED, INTERNAL and DATA_LOSS.
     this server does not offer this yet, or not as configured
     """
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 41
     """a fault of the service; its log has the rest"""
+    ERROR_REASON_LIST_DAMAGED: _ErrorReason.ValueType  # 42
+    """what is stored of a list is damaged; the message names list and shard"""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """A reason keeps its meaning for ever; new ones may be added."""
@@ -124,9 +126,11 @@ ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 32
 ERROR_REASON_SERVICE_STOPPING: ErrorReason.ValueType  # 33
 """the server is about to end; nothing was done"""
 ERROR_REASON_NOT_OFFERED: ErrorReason.ValueType  # 40
-"""UNIMPLEMENTED and INTERNAL.
+"""UNIMPLEMENTED, INTERNAL and DATA_LOSS.
 this server does not offer this yet, or not as configured
 """
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 41
 """a fault of the service; its log has the rest"""
+ERROR_REASON_LIST_DAMAGED: ErrorReason.ValueType  # 42
+"""what is stored of a list is damaged; the message names list and shard"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -501,7 +501,7 @@ Global___GetCountsRequest: _TypeAlias = GetCountsRequest  # noqa: Y015
 
 @_typing.final
 class GetCountsResponse(_message.Message):
-    """errors[].index counts users, then boards, as asked."""
+    """errors[].index counts users, then boards, as asked; the counts of those named there mean nothing."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

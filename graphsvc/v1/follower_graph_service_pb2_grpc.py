@@ -27,7 +27,8 @@ if _version_not_supported:
 
 class FollowerGraphServiceStub(object):
     """The follower graph: writes, checks, pages and counts.
-    Writes. All idempotent: repeating one changes nothing and succeeds.
+    Writes. All idempotent: repeating one changes nothing and succeeds. Where one fails since a list of
+    followers is damaged (LIST_DAMAGED names it), the follower's side stands: once it is mended, repeat.
     """
 
     def __init__(self, channel):
@@ -125,7 +126,8 @@ class FollowerGraphServiceStub(object):
 
 class FollowerGraphServiceServicer(object):
     """The follower graph: writes, checks, pages and counts.
-    Writes. All idempotent: repeating one changes nothing and succeeds.
+    Writes. All idempotent: repeating one changes nothing and succeeds. Where one fails since a list of
+    followers is damaged (LIST_DAMAGED names it), the follower's side stands: once it is mended, repeat.
     """
 
     def FollowUser(self, request, context):
@@ -351,7 +353,8 @@ def add_FollowerGraphServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class FollowerGraphService(object):
     """The follower graph: writes, checks, pages and counts.
-    Writes. All idempotent: repeating one changes nothing and succeeds.
+    Writes. All idempotent: repeating one changes nothing and succeeds. Where one fails since a list of
+    followers is damaged (LIST_DAMAGED names it), the follower's side stands: once it is mended, repeat.
     """
 
     @staticmethod

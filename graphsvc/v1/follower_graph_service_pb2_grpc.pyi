@@ -31,7 +31,8 @@ GRPC_VERSION: str
 
 class FollowerGraphServiceStub:
     """The follower graph: writes, checks, pages and counts.
-    Writes. All idempotent: repeating one changes nothing and succeeds.
+    Writes. All idempotent: repeating one changes nothing and succeeds. Where one fails since a list of
+    followers is damaged (LIST_DAMAGED names it), the follower's side stands: once it is mended, repeat.
     """
 
     @_typing.overload
@@ -85,7 +86,8 @@ class FollowerGraphServiceStub:
 @_typing.type_check_only
 class FollowerGraphServiceAsyncStub(FollowerGraphServiceStub):
     """The follower graph: writes, checks, pages and counts.
-    Writes. All idempotent: repeating one changes nothing and succeeds.
+    Writes. All idempotent: repeating one changes nothing and succeeds. Where one fails since a list of
+    followers is damaged (LIST_DAMAGED names it), the follower's side stands: once it is mended, repeat.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -135,7 +137,8 @@ class FollowerGraphServiceAsyncStub(FollowerGraphServiceStub):
 
 class FollowerGraphServiceServicer(metaclass=_abc_1.ABCMeta):
     """The follower graph: writes, checks, pages and counts.
-    Writes. All idempotent: repeating one changes nothing and succeeds.
+    Writes. All idempotent: repeating one changes nothing and succeeds. Where one fails since a list of
+    followers is damaged (LIST_DAMAGED names it), the follower's side stands: once it is mended, repeat.
     """
 
     @_abc_1.abstractmethod
