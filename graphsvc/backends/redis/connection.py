@@ -30,6 +30,13 @@ class Command(NamedTuple):
 
     database: int
     words: tuple[str | bytes | int, ...]
+    source: bytes | None = None
+    """Of a script that is called by its hash."""
+
+    def with_source(self) -> "Command":
+        """The same call for a node that has forgotten the script: restart, SCRIPT FLUSH."""
+        assert self.source is not None
+        return Command(self.database, ("EVAL", self.source, *self.words[2:]))
 
 
 class ReplyError(Exception):
@@ -111,7 +118,7 @@ class PipeliningConnection(asyncio.Protocol):
             batch.finish()
             return batch.answer
         packed: list[bytes] = []
-        for database, words in commands:
+        for database, words, _ in commands:
             if database != self._database:
                 batch.selects.append(len(packed))
                 packed.append(_pack(("SELECT", database)))

@@ -1,101 +1,162 @@
-"""Edge lists as plain sorted sets: member the id (8 bytes, big-endian), score the time in microseconds.
+"""Edge lists as packed blocks: the format is in packed/, what writes it in lua/.
 
-Redis orders members of one score by their bytes, so (time, id) is the order of the set. Scores are doubles:
-microseconds are exact until the year 2255. A list is the key `following:ID` or `followers:ID` in the
-database of the user's shard.
+Writes are one script each. Reads are plain commands where one or two of them tell all: the newest page, the
+count, and which ids a list holds; everything else reads by a script, in one moment of the list.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
-from graphsvc.backends.edge_lists import Added, Addition
-from graphsvc.backends.redis.connection import Command
+import structlog
+
+from graphsvc.backends.edge_lists import Added, Addition, Inverse, Removal
+from graphsvc.backends.redis.connection import Command, Reply, ReplyError
 from graphsvc.backends.redis.identity import IDENTITY_DATABASE, IDENTITY_KEY
 from graphsvc.backends.redis.link import Link
-from graphsvc.backends.redis.scripts import ADD, PAGE
+from graphsvc.backends.redis.packed.answers import (
+    Asked,
+    contains_answer,
+    contains_commands,
+    damage_of,
+    newest_page,
+    page_of,
+    size_answer,
+    size_commands,
+)
+from graphsvc.backends.redis.packed.block import Damage
+from graphsvc.backends.redis.packed.ids import ShortIds
+from graphsvc.backends.redis.packed.inspection import inspect_list
+from graphsvc.backends.redis.packed.keys import list_key
+from graphsvc.backends.redis.scripts import BlockSizes, Script, Scripts
 from graphsvc.model.edges import Cursor, ListRef, Order, Page
+from graphsvc.model.errors import ListDamaged
+from graphsvc.model.list_inspection import ListInspection
 from graphsvc.model.topology import ClusterSettings, Instance
+from graphsvc.runtime.logs import OnceASecond
 from graphsvc.runtime.metrics import Metrics
 from graphsvc.runtime.settings import RedisSettings
 
-EDGES_A_COMMAND = 256
+EDGES_A_COMMAND = 64
 """Edges of one command at most, so that none keeps a node busy for long."""
 
+MOST_INDEXED = 65_000
+"""Edges that a list with an index can hold: see set-max-intset-entries in node_config.py."""
 
-def list_key(list_ref: ListRef) -> bytes:
-    """The list's key in its shard's database."""
-    return f"{list_ref.kind}:{list_ref.user_id}".encode()
+LOOKED_FOR_IN = 64
+"""Sealed blocks in which an edge of unknown time is looked for, where the list has no index."""
+
+FIND_STEP = 512
+"""Blocks of one step of a search."""
+
+DROP_STEP = 64
+"""Blocks of one step of a drop."""
+
+Item = TypeVar("Item", Addition, Inverse, Removal)
+Answer = TypeVar("Answer")
+
+log = structlog.get_logger()
 
 
-def member_of(edge_id: int) -> bytes:
-    """The id as a member."""
-    return edge_id.to_bytes(8, "big")
-
-
-class SortedSetEdgeLists:
+class PackedEdgeLists:
     """`EdgeLists` of one instance. Reads and writes have a connection each, so no read waits for a write."""
 
     def __init__(
-        self, instance: Instance, cluster: ClusterSettings, settings: RedisSettings, metrics: Metrics
+        self,
+        instance: Instance,
+        cluster: ClusterSettings,
+        settings: RedisSettings,
+        metrics: Metrics,
+        sizes: BlockSizes = BlockSizes(),
     ) -> None:
         self._reads = Link(instance, cluster, settings, metrics)
         self._writes = Link(instance, cluster, settings, metrics)
+        self._ids = ShortIds.of(cluster)
+        self._scripts = Scripts(self._ids, sizes)
+        self._damage_logged = OnceASecond()
 
-    async def add(self, additions: Sequence[Addition], limit: int) -> list[Added]:
+    async def add(self, additions: Sequence[Addition], limit: int) -> list[Added | ListDamaged]:
         """See `EdgeLists.add`."""
-        order = sorted(range(len(additions)), key=lambda i: additions[i].list.shard)
-        commands = [_add(chunk, limit) for chunk in _by_shard([additions[i] for i in order])]
-        answers = [answer for reply in await self._writes.run(commands) for answer in reply]
-        added: list[Added] = [Added(changed=False, time_us=0)] * len(additions)
-        for i, answer in zip(order, answers, strict=True):
-            added[i] = Added(changed=answer > 0, time_us=abs(answer))
-        return added
+        replies = await self._write(
+            self._scripts.add,
+            (min(limit, MOST_INDEXED),),
+            additions,
+            lambda each: (each.time_us, _id_bytes(each.id)),
+        )
+        return [self._answer(each.list, reply, _added) for each, reply in zip(additions, replies, strict=True)]
 
-    async def put(self, additions: Sequence[Addition]) -> None:
+    async def put(self, inverses: Sequence[Inverse]) -> list[bool | ListDamaged]:
         """See `EdgeLists.put`."""
-        scores: dict[ListRef, list[bytes | int]] = {}
-        for list_ref, edge_id, time_us in sorted(additions, key=lambda each: each.list.shard):
-            scores.setdefault(list_ref, []).extend((time_us, member_of(edge_id)))
-        step = 2 * EDGES_A_COMMAND
-        await self._writes.run(
-            [
-                Command(list_ref.shard, ("ZADD", list_key(list_ref), *words[at : at + step]))
-                for list_ref, words in scores.items()
-                for at in range(0, len(words), step)
-            ]
+        replies = await self._write(
+            self._scripts.put, (), inverses, lambda each: (each.time_us, each.former_us, _id_bytes(each.id))
         )
+        return [self._answer(each.list, reply, bool) for each, reply in zip(inverses, replies, strict=True)]
 
-    async def remove(self, list_ref: ListRef, edge_id: int) -> bool:
+    async def remove(self, removals: Sequence[Removal]) -> list[int | ListDamaged]:
         """See `EdgeLists.remove`."""
-        words = ("ZREM", list_key(list_ref), member_of(edge_id))
-        return (await self._writes.run([Command(list_ref.shard, words)])) == [1]
-
-    async def times(self, queries: Sequence[tuple[ListRef, Sequence[int]]]) -> list[list[int]]:
-        """See `EdgeLists.times`."""
-        replies = await self._reads.run(
-            [
-                Command(list_ref.shard, ("ZMSCORE", list_key(list_ref), *map(member_of, ids)))
-                for list_ref, ids in queries
-            ]
+        replies = await self._write(
+            self._scripts.remove,
+            (LOOKED_FOR_IN,),
+            removals,
+            lambda each: (each.time_us, _id_bytes(each.id)),
         )
-        return [[int(score) if score else 0 for score in reply] for reply in replies]
+        return [self._answer(each.list, reply, int) for each, reply in zip(removals, replies, strict=True)]
+
+    async def contains(
+        self, queries: Sequence[tuple[ListRef, Sequence[int]]]
+    ) -> list[list[bool] | ListDamaged]:
+        """See `EdgeLists.contains`."""
+        asked = [contains_commands(list_ref, ids, self._ids) for list_ref, ids in queries]
+        answers = await self._ask(
+            [list_ref for list_ref, _ in queries],
+            asked,
+            lambda i, replies: contains_answer(replies, queries[i][1], self._ids),
+        )
+        return [
+            await self._search_all(*query) if answer is None else answer
+            for query, answer in zip(queries, answers, strict=True)
+        ]
+
+    async def time_of(self, list_ref: ListRef, edge_id: int) -> int:
+        """See `EdgeLists.time_of`."""
+        bound = b""
+        while True:
+            arguments = (_id_bytes(edge_id), FIND_STEP, bound)
+            time_us, bound = await self._read(self._scripts.find, list_ref, arguments)
+            if time_us or not bound:
+                return int(time_us)
 
     async def page(self, list_ref: ListRef, order: Order, after: Cursor | None, limit: int) -> Page:
         """See `EdgeLists.page`."""
+        if order is Order.NEWEST_FIRST and after is None:
+            [reply] = await self._reads.run([Command(list_ref.shard, ("GET", list_key(list_ref)))])
+            page = self._answered(list_ref, reply, lambda head: newest_page(head, limit, self._ids))
+            if page is not None:
+                return page
         which = "newest" if order is Order.NEWEST_FIRST else "oldest"
-        cursor = (after.time_us, member_of(after.id)) if after else ()
-        [reply] = await self._reads.run(
-            [PAGE.call(list_ref.shard, [list_key(list_ref)], [which, limit, *cursor])]
-        )
-        step = -1 if order is Order.NEWEST_FIRST else 1
-        ids = [int.from_bytes(member, "big") for member in reply[2::2]][::step]
-        times = [int(score) for score in reply[3::2]][::step]
-        return Page(ids, times, more=bool(reply[1]), size=reply[0])
+        cursor = (after.time_us, _id_bytes(after.id)) if after else ()
+        reply = await self._read(self._scripts.page, list_ref, (which, limit, *cursor))
+        return self._answered(list_ref, reply, lambda answer: page_of(answer, order, self._ids))
 
-    async def sizes(self, lists: Sequence[ListRef]) -> list[int]:
+    async def sizes(self, lists: Sequence[ListRef]) -> list[int | ListDamaged]:
         """See `EdgeLists.sizes`."""
-        return await self._reads.run(
-            [Command(list_ref.shard, ("ZCARD", list_key(list_ref))) for list_ref in lists]
-        )
+        asked = [size_commands(list_ref) for list_ref in lists]
+        return await self._ask(lists, asked, lambda _, replies: size_answer(replies))
+
+    async def drop(self, list_ref: ListRef) -> int:
+        """See `EdgeLists.drop`."""
+        dropped, left = 0, 1
+        while left:
+            command = self._scripts.drop.call(list_ref.shard, [list_key(list_ref)], (DROP_STEP,))
+            [[reply]] = await self._writes.run([command])
+            removed, left = self._answered(list_ref, reply, tuple)
+            dropped += removed
+        return dropped
+
+    async def inspect(self, list_ref: ListRef, *, check: bool) -> ListInspection:
+        """See `EdgeLists.inspect`."""
+        return await inspect_list(self._reads, list_ref, self._ids, check=check)
 
     async def ping(self) -> None:
         """See `EdgeLists.ping`."""
@@ -107,22 +168,104 @@ class SortedSetEdgeLists:
         await self._reads.close()
         await self._writes.close()
 
+    async def _write(
+        self,
+        script: Script,
+        leading: tuple[int, ...],
+        items: Sequence[Item],
+        arguments: Callable[[Item], tuple[int | bytes, ...]],
+    ) -> list[Reply]:
+        """Run a script on items, in calls of one shard; one reply an item, in the order of the items."""
+        order = sorted(range(len(items)), key=lambda i: items[i].list.shard)
+        commands = [
+            script.call(
+                chunk[0].list.shard,
+                [list_key(each.list) for each in chunk],
+                [*leading, *(word for each in chunk for word in arguments(each))],
+            )
+            for chunk in _by_shard([items[i] for i in order])
+        ]
+        answers = [answer for reply in await self._writes.run(commands) for answer in reply]
+        replies: list[Reply] = [None] * len(items)
+        for i, answer in zip(order, answers, strict=True):
+            replies[i] = answer
+        return replies
 
-def _by_shard(additions: Sequence[Addition]) -> Iterator[Sequence[Addition]]:
-    """Cut additions, ordered by shard, into runs of one shard and bounded length."""
+    async def _read(self, script: Script, list_ref: ListRef, arguments: Sequence[bytes | str | int]) -> Reply:
+        [[reply]] = await self._reads.run([script.call(list_ref.shard, [list_key(list_ref)], arguments)])
+        return self._answered(list_ref, reply, lambda answer: answer)
+
+    async def _ask(
+        self,
+        lists: Sequence[ListRef],
+        asked: Sequence[Asked],
+        understand: Callable[[int, Sequence[Reply]], Answer],
+    ) -> list[Answer | ListDamaged]:
+        """Ask about lists with a few plain commands each.
+
+        A list may change between two of them, or between them and what they leave out. Replies that leave a
+        doubt are asked for again, with all there is to know, in one transaction; what is still wrong then is.
+        """
+        replies = iter(await self._reads.run([command for each in asked for command in each.commands]))
+        answers: dict[int, Answer | ListDamaged] = {}
+        for i, each in enumerate(asked):
+            part = [next(replies) for _ in each.commands]
+            with suppress(Damage):
+                answers[i] = understand(i, part)
+        doubtful = [i for i in range(len(asked)) if i not in answers]
+        again = iter(await self._reads.run([command for i in doubtful for command in asked[i].transaction]))
+        for i in doubtful:
+            *_, whole = (next(again) for _ in asked[i].transaction)
+            answers[i] = self._answer(lists[i], whole, partial(understand, i))
+        return [answers[i] for i in range(len(asked))]
+
+    async def _search_all(self, list_ref: ListRef, ids: Sequence[int]) -> list[bool] | ListDamaged:
+        try:
+            return [await self.time_of(list_ref, edge_id) > 0 for edge_id in ids]
+        except ListDamaged as damaged:
+            return damaged
+
+    def _answered(self, list_ref: ListRef, reply: Reply, understand: Callable[[Reply], Answer]) -> Answer:
+        answer = self._answer(list_ref, reply, understand)
+        if isinstance(answer, ListDamaged):
+            raise answer
+        return answer
+
+    def _answer(
+        self, list_ref: ListRef, reply: Reply, understand: Callable[[Reply], Answer]
+    ) -> Answer | ListDamaged:
+        """What a reply means; ListDamaged where it, or what it says, is none of a good list."""
+        damage = damage_of(reply)
+        if damage is None:
+            try:
+                return understand(reply)
+            except Damage as error:
+                damage = str(error)
+        passed_over = self._damage_logged.due()
+        if passed_over is not None:
+            log.error(
+                "list damaged", shard=list_ref.shard, list=list_ref.kind, damage=damage, before_this=passed_over
+            )
+        return ListDamaged(list_ref, damage)
+
+
+def _id_bytes(edge_id: int) -> bytes:
+    return edge_id.to_bytes(8, "big")
+
+
+def _added(reply: tuple[int, int]) -> Added:
+    time_us, former_us = reply
+    return Added(changed=time_us > 0, time_us=abs(time_us), former_us=former_us)
+
+
+def _by_shard(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Cut items, ordered by shard, into runs of one shard and bounded length."""
     start = 0
-    for end in range(1, len(additions) + 1):
+    for end in range(1, len(items) + 1):
         if (
-            end == len(additions)
+            end == len(items)
             or end - start == EDGES_A_COMMAND
-            or additions[end].list.shard != additions[start].list.shard
+            or items[end].list.shard != items[start].list.shard
         ):
-            yield additions[start:end]
+            yield items[start:end]
             start = end
-
-
-def _add(chunk: Sequence[Addition], limit: int) -> Command:
-    arguments: list[bytes | str | int] = [limit]
-    for _, edge_id, time_us in chunk:
-        arguments += (time_us, member_of(edge_id))
-    return ADD.call(chunk[0].list.shard, [list_key(each.list) for each in chunk], arguments)

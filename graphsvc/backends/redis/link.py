@@ -18,7 +18,7 @@ from graphsvc.backends.redis.connection import (
     connect,
 )
 from graphsvc.backends.redis.identity import IDENTITY_DATABASE, IDENTITY_KEY, identity_problem
-from graphsvc.backends.redis.scripts import with_source
+from graphsvc.backends.redis.node_config import STORE_SETTINGS, settings_problem
 from graphsvc.model.errors import GraphError, Internal, ShardUnavailable
 from graphsvc.model.ids import SHARDS
 from graphsvc.model.topology import ClusterSettings, Instance, Node
@@ -31,6 +31,9 @@ TRANSIENT_CODES = frozenset(
      "READONLY", "TRYAGAIN", "UNBLOCKED", "WRONGPASS"}
 )  # fmt: skip
 """Error replies that say: not this node, or not now."""
+
+DAMAGE_CODES = frozenset({"DAMAGED", "WRONGTYPE"})
+"""Error replies about what is stored of one list: they are handed to who asked about it."""
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
@@ -56,7 +59,7 @@ class Link:
         self._shut = False
 
     async def run(self, commands: Sequence[Command]) -> list[Reply]:
-        """Send commands and return their replies, in order.
+        """Send commands and return their replies, in order; those of DAMAGE_CODES as `ReplyError` values.
 
         Raises:
             ConnectionLost: the connection broke before all replies came.
@@ -94,15 +97,31 @@ class Link:
         except asyncio.CancelledError:
             self._give_up_if_stuck(connection)
             raise
-        forgotten = [i for i, reply in enumerate(replies) if _code(reply) == "NOSCRIPT"]
-        if forgotten:
-            again = await connection.submit([with_source(commands[i]) for i in forgotten])
-            for i, reply in zip(forgotten, again, strict=True):
-                replies[i] = reply
+        await self._teach(connection, commands, replies)
         for command, reply in zip(commands, replies, strict=True):
-            if isinstance(reply, ReplyError):
+            if isinstance(reply, ReplyError) and reply.code not in DAMAGE_CODES:
                 raise self._verdict(command, reply)
         return replies
+
+    async def _teach(
+        self, connection: PipeliningConnection, commands: Sequence[Command], replies: list[Reply]
+    ) -> None:
+        """Repeat the calls of scripts that the node does not know.
+
+        At first the source goes with one call of each script only; should the node forget again, with all.
+        """
+        for sources_once in (True, False):
+            forgotten = [i for i, reply in enumerate(replies) if _code(reply) == "NOSCRIPT"]
+            if not forgotten:
+                return
+            sent: set[bytes | None] = set()
+            again: list[Command] = []
+            for command in (commands[i] for i in forgotten):
+                knows = sources_once and command.source in sent
+                again.append(command if knows else command.with_source())
+                sent.add(command.source)
+            for i, reply in zip(forgotten, await connection.submit(again), strict=True):
+                replies[i] = reply
 
     def _verdict(self, command: Command, reply: ReplyError) -> GraphError:
         passed_over = self._refusals.due()
@@ -158,7 +177,7 @@ class Link:
             async with asyncio.timeout(self._settings.connect_timeout_ms / 1_000):
                 connection = await connect(node.host, node.port, self._settings.max_waiting)
                 try:
-                    await self._check_identity(connection, node)
+                    await self._check_node(connection, node)
                 except BaseException:
                     connection.abort()
                     raise
@@ -170,13 +189,19 @@ class Link:
         log.info("connected", instance=self._instance.name, node=str(node))
         return connection
 
-    async def _check_identity(self, connection: PipeliningConnection, node: Node) -> None:
-        """Refuse one of another cluster or instance, or with too few databases: a failed SELECT misplaces."""
-        reply, record = await connection.submit(
-            [Command(SHARDS - 1, ("EXISTS", IDENTITY_KEY)), Command(IDENTITY_DATABASE, ("GET", IDENTITY_KEY))]
+    async def _check_node(self, connection: PipeliningConnection, node: Node) -> None:
+        """Refuse one of another cluster or instance, with too few databases (a failed SELECT misplaces), or
+        whose settings would store lists otherwise."""
+        reply, record, found = await connection.submit(
+            [
+                Command(SHARDS - 1, ("EXISTS", IDENTITY_KEY)),
+                Command(IDENTITY_DATABASE, ("GET", IDENTITY_KEY)),
+                Command(IDENTITY_DATABASE, ("CONFIG", "GET", *STORE_SETTINGS)),
+            ]
         )
-        problem = next((str(each) for each in (reply, record) if isinstance(each, ReplyError)), None)
+        problem = next((str(each) for each in (reply, record, found) if isinstance(each, ReplyError)), None)
         problem = problem or identity_problem(record, self._cluster, self._instance.name)
+        problem = problem or settings_problem(dict(zip(found[::2], found[1::2], strict=True)))
         if problem:
             log.error("node refused", instance=self._instance.name, node=str(node), problem=problem)
             raise ShardUnavailable("the shard's instance is not ready")

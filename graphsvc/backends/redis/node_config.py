@@ -1,6 +1,7 @@
 """The configuration file of a node, and where its files stand in the node's folder."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from graphsvc.model.ids import SHARDS
@@ -11,6 +12,15 @@ LOG_FILE = "node.log"
 PID_FILE = "node.pid"
 LOCK_FILE = "node.lock"
 AOF_FOLDER = "appendonlydir"
+
+STORE_SETTINGS = {
+    "maxmemory-policy": "noeviction",
+    "set-max-intset-entries": "65536",
+    "zset-max-listpack-entries": "128",
+    "zset-max-listpack-value": "64",
+}
+"""What edge lists rely on, alike on every node of a cluster: an index that is no set of integers would take
+ten times the memory and more than a moment to become one, and what is evicted is lost."""
 
 _PORT_LINE = re.compile(r"^port (\d+)$", re.MULTILINE)
 
@@ -26,7 +36,7 @@ def node_config(folder: Path, node: Node) -> str:
         "logfile": _quoted(LOG_FILE),
         "pidfile": _quoted(str(folder / PID_FILE)),
         "databases": str(SHARDS),
-        "maxmemory-policy": "noeviction",
+        **STORE_SETTINGS,
         "save": '""',
         "appendonly": "yes",
         "appendfsync": "everysec",
@@ -35,6 +45,18 @@ def node_config(folder: Path, node: Node) -> str:
         "repl-diskless-sync-delay": "0",
     }
     return "".join(f"{name} {value}\n" for name, value in settings.items())
+
+
+def settings_problem(found: Mapping[bytes, bytes]) -> str | None:
+    """In what a node's settings, as CONFIG GET tells them, differ from STORE_SETTINGS; None if they don't."""
+    differing = [
+        f"{name} is {found.get(name.encode(), b'unknown').decode()}, not {wanted}"
+        for name, wanted in STORE_SETTINGS.items()
+        if found.get(name.encode()) != wanted.encode()
+    ]
+    if not differing:
+        return None
+    return f"{'; '.join(differing)}: set that in its configuration (and by CONFIG SET, if it must not restart)"
 
 
 def configured_port(config: str) -> int | None:

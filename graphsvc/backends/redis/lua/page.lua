@@ -3,69 +3,85 @@
 -- KEYS[1]   the list
 -- ARGV[1]   'newest' or 'oldest': which edges come first
 -- ARGV[2]   edges at most
--- ARGV[3]   with ARGV[4] the cursor, a time and an id: the page begins after it. The edge itself may
---           be gone. Without them the page begins at the beginning.
+-- ARGV[3]   with ARGV[4] the cursor, a time and an id of 8 bytes: the page begins after it. The edge itself
+--           may be gone. Without them the page begins at the beginning.
 --
--- Answers {size of the list, 1 if edges follow this page, then id, time, id, time ...}, oldest first
--- in either order.
+-- Answers, of the one list, {size of the list, 1 if edges follow this page else 0, then one string a block, in the order of the
+-- walk: width of times, width of ids, base (7 bytes), and its rows of this page, oldest first in either order}.
 
-local list = KEYS[1]
 local newest_first = ARGV[1] == 'newest'
-local limit = tonumber(ARGV[2])
-local time, id = ARGV[3], ARGV[4]
-local call = redis.call
+local left = tonumber(ARGV[2])
+local time = tonumber(ARGV[3] or nil)
+local high, low
+if time then
+  high, low = from_bytes('>I4I4', ARGV[4])
+end
+local separators_at_once = floor(left / MERGED_ROWS) + 2
+local answer = {0, 0}
 
--- Lua compares strings by locale; ids are bytes.
-local function before(one, other)
-  for i = 1, #other do
-    local a, b = one:byte(i), other:byte(i)
-    if a ~= b then
-      return a < b
+-- Takes rows of a block, those beyond the cursor; whether some of them are left.
+local function take(block)
+  local first, last = 0, block.rows
+  if time then
+    local at = position(block, time, high, low)
+    if newest_first then
+      last = at
+    else
+      first = row_is(block, at, time, high, low) and at + 1 or at
     end
   end
+  local begin, finish = first, last
+  if newest_first then begin = math.max(first, last - left) else finish = math.min(last, first + left) end
+  if finish > begin then
+    answer[#answer + 1] = to_bytes('>BBI7', block.time_width, block.id_width, block.base)
+      .. rows_between(block, begin, finish)
+    left = left - (finish - begin)
+  end
+  return begin > first or finish < last
+end
+
+-- Takes rows of sealed blocks from a bound on; whether some are left.
+local function take_sealed(head, command, from, to)
+  check_directory(head)
+  repeat
+    local separators = call(command, directory_of(head), from, to, 'LIMIT', 0, separators_at_once)
+    for _, separator in ipairs(separators) do
+      if left == 0 or take(open_sealed(head, separator)) then
+        return true
+      end
+      from = '(' .. separator
+    end
+  until #separators < separators_at_once
   return false
 end
 
--- The rank of the first edge that is not before (time, id).
-local function rank_of_cursor()
-  local low = call('ZCOUNT', list, '-inf', '(' .. time)
-  local high = low + call('ZCOUNT', list, time, time)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if before(call('ZRANGE', list, middle, middle)[1], id) then
-      low = middle + 1
-    else
-      high = middle
-    end
+local function walk_newest_first(head, from)
+  if from then
+    return take_sealed(head, 'ZREVRANGEBYLEX', from, '-')
   end
-  return low
+  return take(head) or (head.long and take_sealed(head, 'ZREVRANGEBYLEX', '+', '-'))
 end
 
-local size = call('ZCARD', list)
-local first, last -- ranks of the page's edges
-if newest_first then
-  last = (time and rank_of_cursor() or size) - 1
-  first = math.max(0, last - limit + 1)
-else
-  first = 0
-  if time then
-    first = rank_of_cursor()
-    local stands = call('ZRANGE', list, first, first, 'WITHSCORES')
-    if stands[1] == id and tonumber(stands[2]) == tonumber(time) then
-      first = first + 1
+local function walk_oldest_first(head, from)
+  if head.long and (from or not time) then
+    if take_sealed(head, 'ZRANGEBYLEX', from or '-', '+') or left == 0 then
+      return true
     end
   end
-  last = math.min(size, first + limit) - 1
+  return take(head)
 end
 
-local more
-if newest_first then more = first > 0 else more = last < size - 1 end
-if last < first then
-  return {size, 0}
+local function page(key)
+  local head = open_list(key)
+  if not head then
+    return answer
+  end
+  local from = time and is_sealed(head, time, high, low) and '[' .. separator_of(head, time, high, low)
+  local more
+  if newest_first then more = walk_newest_first(head, from) else more = walk_oldest_first(head, from) end
+  answer[1] = size_of(head)
+  answer[2] = more and 1 or 0
+  return answer
 end
-local edges = call('ZRANGE', list, first, last, 'WITHSCORES')
-local answer = {size, more and 1 or 0}
-for i, value in ipairs(edges) do
-  answer[i + 2] = value
-end
-return answer
+
+return each(page)

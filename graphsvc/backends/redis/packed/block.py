@@ -81,7 +81,18 @@ class Totals(NamedTuple):
 class Block:
     """A block in hand: its header, and its rows by position. Raises `Damage` where it is none."""
 
-    __slots__ = ("base_us", "data", "form", "header", "id_width", "part", "row", "rows", "time_width", "totals")
+    __slots__ = (
+        "base_us",
+        "data",
+        "form",
+        "header",
+        "id_width",
+        "part",
+        "row",
+        "rows",
+        "time_width",
+        "totals",
+    )
 
     def __init__(self, data: bytes, part: str) -> None:
         """`part` names it in errors: "the head", "block 7"."""
@@ -145,7 +156,10 @@ class Block:
 
     def columns(self, ids: ShortIds, first: int = 0, end: int | None = None) -> tuple[list[int], list[int]]:
         """Ids and times of rows, oldest first."""
-        begin, until = self.header + first * self.row, self.header + (self.rows if end is None else end) * self.row
+        begin, until = (
+            self.header + first * self.row,
+            self.header + (self.rows if end is None else end) * self.row,
+        )
         return rows_to_columns(self.data[begin:until], self.base_us, self.time_width, self.id_width, ids)
 
 
@@ -199,7 +213,11 @@ def encode_block(
         ValueError: the edges do not fit.
     """
     form = flags | (frame.time_width - NARROWEST_TIME) | (WIDE_IDS if frame.id_width == LONG_BYTES else 0)
-    parts = [_HEADER.pack(form, length, frame.base_us.to_bytes(7, "big"), checksum(form, length, frame.base_us, totals))]
+    parts = [
+        _HEADER.pack(
+            form, length, frame.base_us.to_bytes(7, "big"), checksum(form, length, frame.base_us, totals)
+        )
+    ]
     if flags & LONG:
         parts.append(_TOTALS.pack(*totals))
     for time_us, edge_id in edges:

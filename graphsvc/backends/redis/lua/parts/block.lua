@@ -1,0 +1,268 @@
+-- Blocks: the head of a list and its sealed blocks. packed/block.py draws their format.
+--
+-- A block in hand is a table:
+--   key, part     where it is stored, and what errors call it
+--   data          the string as it is stored (until `reframe`, see there)
+--   head, long, indexed
+--   time_width, id_width, base: its frame, how rows are written; row, bytes of one row
+--   header, rows  bytes before the first row; number of rows. Rows are counted from 0.
+--   edges, blocks, next: totals of a long head
+--
+-- Reads that find something wrong raise DAMAGED, so every operation reads all it needs before it writes.
+
+local HEADER, LONG_HEADER = 12, 24
+local LONG, INDEXED, HEAD, WIDE_IDS = 128, 64, 8, 4
+local NARROWEST_TIME, WIDEST_TIME = 4, 7
+
+local function damaged(what)
+  error({err = 'DAMAGED ' .. what})
+end
+
+local function damaged_reply(reply, part)
+  if type(reply) == 'table' and reply.err then
+    damaged(part .. ' is of a wrong type')
+  end
+  return reply
+end
+
+-- The length of a string, at least `length`, that fills what the allocator gives for it: longer strings would
+-- cost no more. The server's strings have 4 bytes around them, above 252 bytes 6; jemalloc gives multiples of
+-- 16 up to 128 and then four sizes to each doubling.
+local function fit(length)
+  local bytes = length + (length <= 252 and 4 or 6)
+  local step = 16
+  if bytes > 128 then
+    local _, exponent = math.frexp(bytes - 1)
+    step = 2 ^ (exponent - 3)
+  end
+  local given = math.ceil(bytes / step) * step
+  return given - (given <= 256 and 4 or 6)
+end
+
+local function checksum(form, length, base, edges, blocks, next_number)
+  return (form + 257 * length + base + 65539 * edges + 131101 * blocks + 262147 * next_number) % 65521
+end
+
+local function header_of(block, length)
+  local form = block.time_width - NARROWEST_TIME
+  if block.id_width == 8 then form = form + WIDE_IDS end
+  if block.head then form = form + HEAD end
+  if block.indexed then form = form + INDEXED end
+  if not block.long then
+    return to_bytes('>BI2I7I2', form, length, block.base, checksum(form, length, block.base, 0, 0, 0))
+  end
+  form = form + LONG
+  local check = checksum(form, length, block.base, block.edges, block.blocks, block.next)
+  return to_bytes(
+    '>BI2I7I2I4I4I4', form, length, block.base, check, block.edges, block.blocks, block.next
+  )
+end
+
+local function count_rows(block)
+  local data, header, row = block.data, block.header, block.row
+  local low, high = 0, floor((#data - header) / row)
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if byte(data, header + middle * row + 1) == 0 then high = middle else low = middle + 1 end
+  end
+  return low
+end
+
+-- The block of a key; nil where there is none.
+local function open(key, part)
+  local data = damaged_reply(redis.pcall('GET', key), part)
+  if not data then
+    return nil
+  end
+  if #data < HEADER then
+    damaged(part .. ' is cut short')
+  end
+  local form, length, base, check = from_bytes('>BI2I7I2', data)
+  local block = {
+    key = key, part = part, data = data, base = base, header = HEADER,
+    long = false, indexed = false, head = false, edges = 0, blocks = 0, next = 0, id_width = 4,
+  }
+  local rest = form
+  if rest >= LONG then
+    rest = rest - LONG
+    block.long = true
+    if #data < LONG_HEADER then
+      damaged(part .. ' is cut short')
+    end
+    block.header = LONG_HEADER
+    block.edges, block.blocks, block.next = from_bytes('>I4I4I4', data, HEADER + 1)
+  end
+  if rest >= INDEXED then rest = rest - INDEXED block.indexed = true end
+  if rest >= HEAD then rest = rest - HEAD block.head = true end
+  if rest >= WIDE_IDS then rest = rest - WIDE_IDS block.id_width = 8 end
+  block.time_width = rest + NARROWEST_TIME
+  block.row = block.time_width + block.id_width
+  if check ~= checksum(form, length, base, block.edges, block.blocks, block.next) then
+    damaged(part .. ' has a header that contradicts itself')
+  end
+  if length ~= #data then
+    damaged(part .. ' has ' .. #data .. ' bytes instead of ' .. length)
+  end
+  if block.head ~= (part == 'the head') then
+    damaged(part .. ' is not the kind of block that belongs there')
+  end
+  block.rows = count_rows(block)
+  if block.rows == 0 then
+    damaged(part .. ' has no rows')
+  end
+  return block
+end
+
+local function time_at(block, row)
+  return block.base + from_bytes('>I' .. block.time_width, block.data, block.header + row * block.row + 1)
+end
+
+local function id_at(block, row)
+  return id_from_bytes(block.id_width, block.data, block.header + row * block.row + block.time_width + 1)
+end
+
+-- Rows from one up to, not including, another, as they are stored.
+local function rows_between(block, first, last)
+  return sub(block.data, block.header + first * block.row + 1, block.header + last * block.row)
+end
+
+-- Whether a row stands before an edge in the order of lists.
+local function row_before(block, row, time, high, low)
+  local its_time = time_at(block, row)
+  if its_time ~= time then
+    return its_time < time
+  end
+  local its_high, its_low = id_at(block, row)
+  return its_high < high or (its_high == high and its_low < low)
+end
+
+-- How many rows stand before an edge: where it stands, or would.
+local function position(block, time, high, low)
+  local first, last = 0, block.rows
+  if row_before(block, last - 1, time, high, low) then
+    return last
+  end
+  while first < last do
+    local middle = floor((first + last) / 2)
+    if row_before(block, middle, time, high, low) then first = middle + 1 else last = middle end
+  end
+  return first
+end
+
+-- Whether a row is this very edge.
+local function row_is(block, row, time, high, low)
+  if row >= block.rows or time_at(block, row) ~= time then
+    return false
+  end
+  local its_high, its_low = id_at(block, row)
+  return its_high == high and its_low == low
+end
+
+-- The row that has an id, or nil.
+local function find_id(block, high, low)
+  local wanted = id_to_bytes(block.id_width, high, low)
+  if not wanted then
+    return nil
+  end
+  local first = block.header + block.time_width + 1
+  local at = find(block.data, wanted, first, true)
+  while at do
+    local row = (at - first) / block.row
+    if row == floor(row) then
+      return row
+    end
+    at = find(block.data, wanted, at + 1, true)
+  end
+end
+
+local function row_bytes(block, time, high, low)
+  return to_bytes('>I' .. block.time_width, time - block.base) .. id_to_bytes(block.id_width, high, low)
+end
+
+-- Whether times from lowest to highest fit a width. Of its values those with a first byte of 0 are not used.
+local function times_fit(width, lowest, highest)
+  return highest - lowest < 256 ^ width - 256 ^ (width - 1)
+end
+
+-- The narrowest width, from `narrowest` on, that holds these times, and a base. Where the width has room to
+-- spare, it is left for later times, or with `below` for earlier ones: an import may come newest first.
+local function time_frame(narrowest, lowest, highest, below)
+  local width = narrowest
+  while not times_fit(width, lowest, highest) do
+    width = width + 1
+  end
+  if width == WIDEST_TIME then
+    return width, 0 -- all times from 2000 to 2100 fit it so
+  end
+  if below then
+    return width, highest - 256 ^ width + 1
+  end
+  return width, lowest - 256 ^ (width - 1)
+end
+
+-- Rows of a block, rewritten for another frame.
+local function recode(block, first, last, time_width, id_width, base)
+  local rows = rows_between(block, first, last)
+  if time_width == block.time_width and id_width == block.id_width and base == block.base then
+    return rows
+  end
+  local from, to, shift = '>I' .. block.time_width, '>I' .. time_width, block.base - base
+  local recoded = {}
+  for at = 1, #rows, block.row do
+    local id = sub(rows, at + block.time_width, at + block.row - 1)
+    if id_width ~= block.id_width then
+      id = id_to_bytes(id_width, id_from_bytes(block.id_width, id, 1))
+    end
+    recoded[#recoded + 1] = to_bytes(to, from_bytes(from, rows, at) + shift) .. id
+  end
+  return table.concat(recoded)
+end
+
+-- Gives a block in hand another frame. Its `data` then has no free part and is not what is stored: it has to
+-- be stored as a whole.
+local function reframe(block, time_width, id_width, base)
+  local rows = recode(block, 0, block.rows, time_width, id_width, base)
+  block.data = sub(block.data, 1, block.header) .. rows
+  block.time_width, block.id_width, block.base = time_width, id_width, base
+  block.row = time_width + id_width
+end
+
+-- Makes sure that an edge can be written as a row of the block in hand.
+local function make_fit(block, narrowest, time, high, low)
+  local offset = time - block.base
+  local id_width = (block.id_width == 8 or not shorten(high, low)) and 8 or 4
+  local least = 256 ^ (block.time_width - 1)
+  if id_width == block.id_width and offset >= least and offset < 256 * least then
+    return
+  end
+  local lowest, highest = time_at(block, 0), time_at(block, block.rows - 1)
+  local below = time < lowest
+  local time_width, base =
+    time_frame(narrowest, math.min(time, lowest), math.max(time, highest), below)
+  reframe(block, time_width, id_width, base)
+end
+
+-- Stores a block as a whole, with these rows.
+local function store(block, rows)
+  local length = fit(block.header + #rows)
+  local free = rep('\0', length - block.header - #rows)
+  call('SET', block.key, header_of(block, length) .. rows .. free)
+end
+
+-- Replaces the rows from one on. Only what changes is written, unless the string has to grow, or may shrink
+-- and would still be smaller with an eighth more: so it does not grow again at once.
+local function replace_rows(block, first, tail)
+  local begin = block.header + first * block.row
+  local needed, length = begin + #tail, #block.data
+  local vacated = block.header + block.rows * block.row - needed
+  if needed > length or (vacated > 0 and fit(needed + floor(needed / 8)) < length) then
+    store(block, rows_between(block, 0, first) .. tail)
+  else
+    call('SETRANGE', block.key, begin, tail .. rep('\0', vacated))
+  end
+end
+
+-- Writes the header anew, where only totals changed.
+local function store_totals(head)
+  call('SETRANGE', head.key, 0, header_of(head, #head.data))
+end

@@ -1,0 +1,84 @@
+-- The directory: a sorted set of separators, by which the sealed block of an edge is found.
+
+local OLDEST = rep('\0', 15) -- what the separator of the oldest block begins with
+
+-- A separator without its number: what an edge is looked up by.
+local function mark_of(time, high, low)
+  return to_bytes('>I7I4I4', time, high, low)
+end
+
+local function directory_of(head)
+  return head.key .. ':d'
+end
+
+local function check_directory(head)
+  local blocks = damaged_reply(redis.pcall('ZCARD', directory_of(head)), 'the directory')
+  if blocks ~= head.blocks then
+    damaged('the directory names ' .. blocks .. ' blocks instead of ' .. head.blocks)
+  end
+end
+
+-- The separator of the block that an edge before the head belongs to.
+local function separator_of(head, time, high, low)
+  local bound = '[' .. mark_of(time, high, low) .. '\255\255\255\255'
+  local found = call('ZREVRANGEBYLEX', directory_of(head), bound, '-', 'LIMIT', 0, 1)[1]
+  if not found then
+    damaged('the directory has no oldest block')
+  end
+  return found
+end
+
+local function newest_separator(head)
+  return call('ZREVRANGEBYLEX', directory_of(head), '+', '-', 'LIMIT', 0, 1)[1]
+end
+
+local function older_separator(head, separator)
+  return call('ZREVRANGEBYLEX', directory_of(head), '(' .. separator, '-', 'LIMIT', 0, 1)[1]
+end
+
+local function newer_separator(head, separator)
+  return call('ZRANGEBYLEX', directory_of(head), '(' .. separator, '+', 'LIMIT', 0, 1)[1]
+end
+
+local function block_key(head, number)
+  return head.key .. ':' .. string.format('%d', number)
+end
+
+-- The sealed block of a separator.
+local function open_sealed(head, separator)
+  local number = from_bytes('>I4', separator, #OLDEST + 1)
+  local part = string.format('block %d', number)
+  return open(block_key(head, number), part) or damaged(part .. ' is missing')
+end
+
+-- Enters a new sealed block in the head in hand, which has to be stored then; its number.
+local function enter_block(head, mark)
+  local number = head.next
+  call('ZADD', directory_of(head), 0, mark .. to_bytes('>I4', number))
+  head.blocks = head.blocks + 1
+  head.next = number + 1
+  return number
+end
+
+-- Removes the separators of so many of the oldest blocks, and makes the next one the oldest.
+local function leave_oldest(head, blocks)
+  local directory = directory_of(head)
+  call('ZREMRANGEBYRANK', directory, 0, blocks - 1)
+  head.blocks = head.blocks - blocks
+  local oldest = call('ZRANGE', directory, 0, 0)[1]
+  if oldest then
+    call('ZREM', directory, oldest)
+    call('ZADD', directory, 0, OLDEST .. sub(oldest, #OLDEST + 1))
+  end
+end
+
+-- Removes a sealed block and its separator; the head in hand has to be stored then.
+local function leave_block(head, separator, block)
+  call('DEL', block.key)
+  if sub(separator, 1, #OLDEST) == OLDEST then
+    leave_oldest(head, 1)
+  else
+    call('ZREM', directory_of(head), separator)
+    head.blocks = head.blocks - 1
+  end
+end

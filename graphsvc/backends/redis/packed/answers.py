@@ -1,0 +1,124 @@
+"""What replies about a list mean: decisions only, no I/O.
+
+Each raises `Damage` where what a reply shows is no good part of a list, and where replies do not fit together,
+which may only mean that the list changed between them.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graphsvc.backends.redis.connection import Command, Reply, ReplyError
+from graphsvc.backends.redis.packed.block import Block, Damage, check_order, rows_to_columns
+from graphsvc.backends.redis.packed.ids import SENTINEL, ShortIds
+from graphsvc.backends.redis.packed.keys import directory_key, index_key, list_key
+from graphsvc.model.edges import ListRef, Order, Page
+
+_SCRIPT_PLACE = re.compile(r" script: [0-9a-f]{40}.*$")
+_CHUNK_HEADER = 9
+
+
+class Asked(NamedTuple):
+    """A question about one list."""
+
+    commands: list[Command]
+    """Their replies tell, unless they leave a doubt."""
+    transaction: list[Command]
+    """Its last reply is a list: those of `commands`, and whether the list has a directory."""
+
+
+def damage_of(reply: Reply) -> str | None:
+    """What an error reply says is damaged; None of any other reply."""
+    if not isinstance(reply, ReplyError):
+        return None
+    if reply.code == "WRONGTYPE":
+        return "one of its keys is of a wrong type"
+    return _SCRIPT_PLACE.sub("", str(reply)).removeprefix("DAMAGED ")
+
+
+def size_commands(list_ref: ListRef) -> Asked:
+    """Ask how many edges a list has."""
+    return _asked(list_ref, [("GET", list_key(list_ref))])
+
+
+def size_answer(replies: Sequence[Reply]) -> int:
+    """What the replies to `size_commands` say."""
+    head = _head_of(replies, commands=1)
+    return head.size if head else 0
+
+
+def contains_commands(list_ref: ListRef, wanted: Sequence[int], ids: ShortIds) -> Asked:
+    """Ask which of some ids a list holds. Whether the head or the index tells is known only afterwards."""
+    head = list_key(list_ref)
+    index = index_key(head)
+    names = (ids.index_name(each) for each in wanted)
+    return _asked(list_ref, [("GET", head), ("SMISMEMBER", index, SENTINEL, *names), ("SCARD", index)])
+
+
+def contains_answer(replies: Sequence[Reply], wanted: Sequence[int], ids: ShortIds) -> list[bool] | None:
+    """What the replies to `contains_commands` say; None: a long list without index, to be searched."""
+    head = _head_of(replies, commands=3)
+    if head is None:
+        return [False] * len(wanted)
+    if not head.long:
+        return [head.find(each, ids) >= 0 for each in wanted]
+    if not head.indexed:
+        return None
+    _, marks, names = replies[:3]
+    if isinstance(marks, ReplyError) or isinstance(names, ReplyError):
+        raise Damage("the index is of a wrong type")
+    if not marks[0]:
+        raise Damage("the index is missing")
+    if names != head.size + 1:
+        raise Damage(f"the index holds {names} names instead of {head.size + 1}")
+    return [mark == 1 for mark in marks[1:]]
+
+
+def newest_page(head_data: bytes | None, limit: int, ids: ShortIds) -> Page | None:
+    """The newest page out of the head alone; None where it does not tell all."""
+    if head_data is None:
+        return None
+    head = Block(head_data, "the head")
+    if head.long and head.rows < limit:
+        return None
+    found, times = head.columns(ids, max(0, head.rows - limit))
+    check_order(found, times, "the head")
+    return Page(found[::-1], times[::-1], more=head.size > limit, size=head.size)
+
+
+def page_of(answer: Sequence[Reply], order: Order, ids: ShortIds) -> Page:
+    """The page that the script page.lua answered with."""
+    size, more, *chunks = answer
+    found: list[int] = []
+    times: list[int] = []
+    newest_first = order is Order.NEWEST_FIRST
+    for chunk in chunks[::-1] if newest_first else chunks:
+        base_us = int.from_bytes(chunk[2:_CHUNK_HEADER], "big")
+        part_ids, part_times = rows_to_columns(chunk[_CHUNK_HEADER:], base_us, chunk[0], chunk[1], ids)
+        found += part_ids
+        times += part_times
+    check_order(found, times, "one of its blocks")
+    if newest_first:
+        found, times = found[::-1], times[::-1]
+    return Page(found, times, more=bool(more), size=size)
+
+
+def _asked(list_ref: ListRef, words: Sequence[tuple[str | bytes | int, ...]]) -> Asked:
+    commands = [Command(list_ref.shard, each) for each in words]
+    all_words = [("MULTI",), *words, ("EXISTS", directory_key(list_key(list_ref))), ("EXEC",)]
+    return Asked(commands, [Command(list_ref.shard, each) for each in all_words])
+
+
+def _head_of(replies: Sequence[Reply], commands: int) -> Block | None:
+    """The head; None where there is no list, which only the transaction's replies can tell."""
+    head_data = replies[0]
+    damage = damage_of(head_data)
+    if damage is not None:
+        raise Damage("the head is of a wrong type")
+    if head_data is not None:
+        return Block(head_data, "the head")
+    if len(replies) == commands:
+        raise Damage("there may be no list, or no head of it")
+    if replies[commands]:
+        raise Damage("the head is missing")
+    return None
