@@ -57,7 +57,8 @@ class ClusterChoices(_Section):
 class LimitSettings(_Section):
     """Limits per user."""
 
-    max_followed_users: int = Field(default=50_000, ge=1)
+    max_followed_users: int = Field(default=50_000, ge=1, le=65_000)
+    """The index of a list is a set of integers, and stays one of at most 65,536; that bounds this limit."""
 
 
 class RedisSettings(_Section):

@@ -126,6 +126,7 @@ def test_an_unknown_setting_in_the_environment_is_refused_by_name(monkeypatch: p
         ("[cluster]\nuser_type = 1024\n", "cluster.user_type"),
         ('[cluster]\nplacement = "modulo"\n', "cluster.placement"),
         ("[limits]\nmax_followed_users = 0\n", "limits.max_followed_users"),
+        ("[limits]\nmax_followed_users = 65001\n", "limits.max_followed_users"),
         ("[redis]\nread_timeout_ms = 0\n", "redis.read_timeout_ms"),
         ('[log]\nlevel = "loud"\n', "log.level"),
     ],
@@ -134,6 +135,13 @@ def test_a_setting_out_of_its_range_is_refused_by_name(tmp_path: Path, text: str
     with pytest.raises(ValidationError) as refused:
         load_settings(settings_file(tmp_path, text), {})
     assert [".".join(map(str, error["loc"])) for error in refused.value.errors()] == [named]
+
+
+def test_the_follow_limit_may_be_what_an_index_holds(tmp_path: Path) -> None:
+    file = settings_file(tmp_path, "[limits]\nmax_followed_users = 65000\n")
+    assert load_settings(file, {}).limits.max_followed_users == 65_000
+    with pytest.raises(ValidationError, match="less than or equal to 65000"):
+        load_settings(file, {"limits": {"max_followed_users": 65_001}})
 
 
 def test_a_file_that_is_missing_or_no_toml_is_refused(tmp_path: Path) -> None:
