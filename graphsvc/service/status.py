@@ -11,6 +11,7 @@ from graphsvc.model.errors import (
     GraphError,
     Internal,
     InvalidArgument,
+    ListDamaged,
     NotOffered,
     Overloaded,
     ShardUnavailable,
@@ -26,6 +27,7 @@ _CODES: tuple[tuple[type[GraphError], grpc.StatusCode], ...] = (
     (Stopping, grpc.StatusCode.UNAVAILABLE),
     (Overloaded, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (DeadlineExceeded, grpc.StatusCode.DEADLINE_EXCEEDED),
+    (ListDamaged, grpc.StatusCode.DATA_LOSS),
     (NotOffered, grpc.StatusCode.UNIMPLEMENTED),
     (Internal, grpc.StatusCode.INTERNAL),
 )

@@ -114,6 +114,7 @@ def test_an_id_is_shown_without_a_service_too(capsys: pytest.CaptureFixture[str]
         (CallError("INVALID_ARGUMENT", "id: bad", "ID_WRONG_TYPE", "id"), 2, "with --map-ids user"),
         (CallError("FAILED_PRECONDITION", "limit", "FOLLOW_LIMIT"), 2, "limit"),
         (CallError("UNIMPLEMENTED", "not offered", "NOT_OFFERED"), 4, "not offered (UNIMPLEMENTED)"),
+        (CallError("DATA_LOSS", "list damaged", "LIST_DAMAGED"), 4, "list damaged (DATA_LOSS)"),
         (CallError("INTERNAL", "internal error", "INTERNAL"), 4, "internal error (INTERNAL)"),
         (InvalidArgument("id", Reason.ID_OUT_OF_RANGE, "no"), 2, "id: no"),
         (ShardUnavailable("gone"), 3, "gone"),

@@ -3,6 +3,7 @@
 import pytest
 
 from graphsvc.model import errors
+from graphsvc.model.edges import ListKind, ListRef
 from graphsvc.model.errors import (
     ConnectionLost,
     DeadlineExceeded,
@@ -10,6 +11,7 @@ from graphsvc.model.errors import (
     GraphError,
     Internal,
     InvalidArgument,
+    ListDamaged,
     NotOffered,
     Overloaded,
     Reason,
@@ -48,12 +50,20 @@ def test_the_follow_limit_names_the_limit_and_what_to_do() -> None:
     assert "unfollow" in FollowLimit(50_000).message
 
 
+def test_a_damaged_list_is_named_with_its_damage_and_what_tells_the_rest() -> None:
+    message = ListDamaged(ListRef(7, ListKind.FOLLOWERS, 11), "block 3 is missing").message
+    assert "followers list of user 11, on shard 7" in message
+    assert "block 3 is missing" in message
+    assert "`graphsvc inspect 11 --check`" in message
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
         (FollowLimit(1), Reason.FOLLOW_LIMIT),
         (NotOffered("boards are not offered yet"), Reason.NOT_OFFERED),
         (Internal(), Reason.INTERNAL),
+        (ListDamaged(ListRef(7, ListKind.FOLLOWERS, 11), "no head"), Reason.LIST_DAMAGED),
         (ShardUnavailable("m"), Reason.SHARD_UNAVAILABLE),
         (ConnectionLost("m"), Reason.SHARD_UNAVAILABLE),
         (Overloaded("m"), Reason.OVERLOADED),

@@ -3,6 +3,7 @@
 import grpc
 import pytest
 
+from graphsvc.model.edges import ListKind, ListRef
 from graphsvc.model.errors import (
     ConnectionLost,
     DeadlineExceeded,
@@ -10,6 +11,7 @@ from graphsvc.model.errors import (
     GraphError,
     Internal,
     InvalidArgument,
+    ListDamaged,
     NotOffered,
     Overloaded,
     Reason,
@@ -22,6 +24,7 @@ from graphsvc.service.status import code_of, status_of
 ERRORS: list[tuple[GraphError, grpc.StatusCode]] = [
     (InvalidArgument("f", Reason.LIST_EMPTY, "is empty"), grpc.StatusCode.INVALID_ARGUMENT),
     (FollowLimit(50_000), grpc.StatusCode.FAILED_PRECONDITION),
+    (ListDamaged(ListRef(7, ListKind.FOLLOWERS, 11), "no head"), grpc.StatusCode.DATA_LOSS),
     (NotOffered("not yet"), grpc.StatusCode.UNIMPLEMENTED),
     (Internal(), grpc.StatusCode.INTERNAL),
     (ShardUnavailable("away"), grpc.StatusCode.UNAVAILABLE),
