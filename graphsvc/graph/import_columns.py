@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graphsvc.backends.edge_lists import Addition
+from graphsvc.backends.edge_lists import Added, Addition, Inverse
 from graphsvc.graph.request_rules import MAX_IMPORT_EDGES, check_count, check_lengths, check_pair, check_time
 from graphsvc.model.edges import ListKind, ListRef
 from graphsvc.model.errors import GraphError, InvalidArgument
@@ -25,11 +25,10 @@ class Row(NamedTuple):
     edge: Addition
     target_shard: int
 
-    def inverse(self, time_us: int) -> Addition:
-        """The same edge in the followee's list, with the time that the first side has."""
-        return Addition(
-            ListRef(self.target_shard, ListKind.FOLLOWERS, self.edge.id), self.edge.list.user_id, time_us
-        )
+    def inverse(self, stands: Added) -> Inverse:
+        """The same edge in the followee's list, with the times that the first side has and had."""
+        followers = ListRef(self.target_shard, ListKind.FOLLOWERS, self.edge.id)
+        return Inverse(followers, self.edge.list.user_id, stands.time_us, stands.former_us)
 
 
 def check_columns(columns: ImportColumns) -> None:

@@ -1,22 +1,32 @@
 """What can be asked: checks, pages, counts."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
+from graphsvc.graph.answers import by_position, or_raise
 from graphsvc.graph.instances import InstanceAccess, Instances, gather_calls, group_by_instance
 from graphsvc.graph.page_tokens import decode_page_token, encode_page_token
 from graphsvc.graph.request_rules import MAX_TARGETS, check_count, check_lengths, check_pair, page_size_of
 from graphsvc.model.edges import Cursor, ListKind, ListRef, Order
-from graphsvc.model.errors import GraphError
+from graphsvc.model.errors import GraphError, ListDamaged
 from graphsvc.model.placement import Placement
 from graphsvc.runtime.deadline import Deadline
 
+T = TypeVar("T")
 
-class Partial(NamedTuple):
+
+class Partial(NamedTuple, Generic[T]):
     """An answer to many questions: `values[i]` means nothing where `errors` has i."""
 
-    values: list[int]
+    values: list[T]
     errors: dict[int, GraphError]
+
+
+class Counts(NamedTuple):
+    """How many a user follows, and how many follow her."""
+
+    following: int
+    followers: int
 
 
 class ListedPage(NamedTuple):
@@ -29,7 +39,10 @@ class ListedPage(NamedTuple):
 
 
 class Queries:
-    """Reads. Each method raises `InvalidArgument` for a bad request and `TransientError` otherwise."""
+    """Reads. Each method raises `InvalidArgument` for a bad request, else `TransientError` or `ListDamaged`.
+
+    Where the answer is `Partial`, the latter two stand in it instead.
+    """
 
     def __init__(self, instances: Instances, placement: Placement) -> None:
         self._instances = instances
@@ -41,13 +54,12 @@ class Queries:
         self._placement.user_shard(followee_id, "followee_id")
         check_pair(follower_id, followee_id, "followee_id")
         access = self._instances.of(following.shard)
-        [[time_us]] = await access.read(lambda lists: lists.times([(following, [followee_id])]), deadline)
-        return time_us
+        return await access.read(lambda lists: lists.time_of(following, followee_id), deadline)
 
     async def followed_among(
         self, follower_id: int, followee_ids: Sequence[int], deadline: Deadline
-    ) -> list[int]:
-        """Since when a user follows each of others (0: does not), in the order asked; one round trip.
+    ) -> list[bool]:
+        """Whether a user follows each of others, in the order asked; one round trip.
 
         The follower may be among them, as on a screen that shows her too: nobody follows herself.
         """
@@ -56,13 +68,13 @@ class Queries:
         for i, followee_id in enumerate(followee_ids):
             self._placement.user_shard(followee_id, f"followee_ids[{i}]")
         access = self._instances.of(following.shard)
-        [times] = await access.read(lambda lists: lists.times([(following, followee_ids)]), deadline)
-        return times
+        [held] = await access.read(lambda lists: lists.contains([(following, followee_ids)]), deadline)
+        return or_raise(held)
 
     async def followed_pairs(
         self, follower_ids: Sequence[int], followee_ids: Sequence[int], deadline: Deadline
-    ) -> Partial:
-        """Since when each pair's first follows its second (0: does not); one round trip an instance."""
+    ) -> Partial[bool]:
+        """Whether each pair's first follows its second; one round trip an instance."""
         check_count(follower_ids, MAX_TARGETS, "follower_ids")
         check_lengths(follower_ids, "follower_ids", followee_ids, "followee_ids")
         lists = [
@@ -72,13 +84,14 @@ class Queries:
         for i, followee_id in enumerate(followee_ids):
             self._placement.user_shard(followee_id, f"followee_ids[{i}]")
 
-        async def ask(access: InstanceAccess, positions: list[int]) -> list[int]:
+        async def ask(access: InstanceAccess, positions: list[int]) -> list[bool | ListDamaged]:
             queries = [(lists[i], [followee_ids[i]]) for i in positions]
-            return [time_us for [time_us] in await access.read(lambda each: each.times(queries), deadline)]
+            answers = await access.read(lambda each: each.contains(queries), deadline)
+            return [held if isinstance(held, ListDamaged) else held[0] for held in answers]
 
         groups = group_by_instance([each.shard for each in lists], self._instances)
         answers = await gather_calls(ask(access, positions) for access, positions in groups.items())
-        return _scatter(len(lists), list(groups.values()), answers)
+        return _partial(len(lists), False, by_position(groups.values(), answers))
 
     async def list_page(
         self,
@@ -101,45 +114,44 @@ class Queries:
             token = encode_page_token(Cursor(page.times_us[-1], page.ids[-1]), ref, order)
         return ListedPage(page.ids, page.times_us, token, page.size)
 
-    async def counts(self, user_ids: Sequence[int], deadline: Deadline) -> tuple[Partial, Partial]:
-        """How many each user follows, and how many follow her; one round trip an instance."""
+    async def counts(self, user_ids: Sequence[int], deadline: Deadline) -> Partial[Counts]:
+        """The counts of each user; one round trip an instance."""
         check_count(user_ids, MAX_TARGETS, "user_ids")
         following = [
             self._list(ListKind.FOLLOWING, user_id, f"user_ids[{i}]") for i, user_id in enumerate(user_ids)
         ]
         followers = [each._replace(kind=ListKind.FOLLOWERS) for each in following]
 
-        async def ask(access: InstanceAccess, positions: list[int]) -> list[int]:
+        async def ask(access: InstanceAccess, positions: list[int]) -> list[Counts | ListDamaged]:
             asked = [following[i] for i in positions] + [followers[i] for i in positions]
-            return await access.read(lambda lists: lists.sizes(asked), deadline)
+            sizes = await access.read(lambda lists: lists.sizes(asked), deadline)
+            middle = len(positions)
+            return [_counts(*both) for both in zip(sizes[:middle], sizes[middle:], strict=True)]
 
         groups = group_by_instance([each.shard for each in following], self._instances)
         answers = await gather_calls(ask(access, positions) for access, positions in groups.items())
-        positions = list(groups.values())
-        return (
-            _scatter(len(user_ids), positions, [_half(each, first=True) for each in answers]),
-            _scatter(len(user_ids), positions, [_half(each, first=False) for each in answers]),
-        )
+        return _partial(len(user_ids), Counts(0, 0), by_position(groups.values(), answers))
 
     def _list(self, kind: ListKind, user_id: int, field: str) -> ListRef:
         return ListRef(self._placement.user_shard(user_id, field), kind, user_id)
 
 
-def _half(sizes: list[int] | GraphError, *, first: bool) -> list[int] | GraphError:
-    if isinstance(sizes, GraphError):
-        return sizes
-    middle = len(sizes) // 2
-    return sizes[:middle] if first else sizes[middle:]
+def _counts(following: int | ListDamaged, followers: int | ListDamaged) -> Counts | ListDamaged:
+    """Both, or neither: half an answer would pass for a whole one."""
+    if isinstance(following, ListDamaged):
+        return following
+    if isinstance(followers, ListDamaged):
+        return followers
+    return Counts(following, followers)
 
 
-def _scatter(length: int, groups: Sequence[list[int]], answers: Sequence[list[int] | GraphError]) -> Partial:
-    """Put the answers of each group of positions where they belong."""
-    values = [0] * length
+def _partial(length: int, nothing: T, answers: Iterable[tuple[int, T | GraphError]]) -> Partial[T]:
+    """Answers and errors, each by its position; `nothing` stands where there is an error."""
+    values = [nothing] * length
     errors: dict[int, GraphError] = {}
-    for positions, answer in zip(groups, answers, strict=True):
-        for n, position in enumerate(positions):
-            if isinstance(answer, GraphError):
-                errors[position] = answer
-            else:
-                values[position] = answer[n]
+    for position, answer in answers:
+        if isinstance(answer, GraphError):
+            errors[position] = answer
+        else:
+            values[position] = answer
     return Partial(values, errors)

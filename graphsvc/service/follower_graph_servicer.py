@@ -1,5 +1,7 @@
 """FollowerGraphService: from messages to calls of the data plane and back."""
 
+from typing import Any
+
 from graphsvc.graph.follows import Follows, Written
 from graphsvc.graph.queries import Partial, Queries
 from graphsvc.graph.request_rules import check_freshness_token
@@ -41,8 +43,8 @@ class FollowerGraphServicer:
         """One follower against a screenful."""
         check_freshness_token(request.freshness_token)
         refuse_boards(named=bool(request.boards))
-        times = await self._queries.followed_among(request.follower_id, request.followee_ids, deadline)
-        return pb.CheckFollowsResponse(following_users=map(bool, times))
+        held = await self._queries.followed_among(request.follower_id, request.followee_ids, deadline)
+        return pb.CheckFollowsResponse(following_users=held)
 
     async def BatchCheckFollows(
         self, request: pb.BatchCheckFollowsRequest, deadline: Deadline
@@ -51,9 +53,7 @@ class FollowerGraphServicer:
         check_freshness_token(request.freshness_token)
         answer = await self._queries.followed_pairs(request.follower_ids, request.followee_ids, deadline)
         _refuse_errors(answer, allowed=request.allow_partial)
-        return pb.BatchCheckFollowsResponse(
-            following=map(bool, answer.values), errors=errors_to_wire(answer.errors)
-        )
+        return pb.BatchCheckFollowsResponse(following=answer.values, errors=errors_to_wire(answer.errors))
 
     async def ListFollowing(
         self, request: pb.ListUserEdgesRequest, deadline: Deadline
@@ -71,11 +71,13 @@ class FollowerGraphServicer:
         """Exact counts."""
         check_freshness_token(request.freshness_token)
         refuse_boards(named=bool(request.boards))
-        following, followers = await self._queries.counts(request.user_ids, deadline)
-        _refuse_errors(following, allowed=request.allow_partial)
-        rows = zip(request.user_ids, following.values, followers.values, strict=True)
-        users = [pb.UserCounts(user_id=each, following=out, followers=into) for each, out, into in rows]
-        return pb.GetCountsResponse(users=users, errors=errors_to_wire(following.errors))
+        answer = await self._queries.counts(request.user_ids, deadline)
+        _refuse_errors(answer, allowed=request.allow_partial)
+        users = [
+            pb.UserCounts(user_id=user_id, following=counts.following, followers=counts.followers)
+            for user_id, counts in zip(request.user_ids, answer.values, strict=True)
+        ]
+        return pb.GetCountsResponse(users=users, errors=errors_to_wire(answer.errors))
 
     async def _page(
         self, kind: ListKind, request: pb.ListUserEdgesRequest, deadline: Deadline
@@ -101,6 +103,6 @@ def _written(written: Written) -> pb.WriteResponse:
     )
 
 
-def _refuse_errors(answer: Partial, *, allowed: bool) -> None:
+def _refuse_errors(answer: Partial[Any], *, allowed: bool) -> None:
     if answer.errors and not allowed:
         raise next(iter(answer.errors.values()))

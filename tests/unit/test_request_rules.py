@@ -2,6 +2,7 @@
 
 import pytest
 
+from graphsvc.backends.edge_lists import Added, Inverse
 from graphsvc.graph.import_columns import ImportColumns, check_columns, checked_rows
 from graphsvc.graph.request_rules import (
     CLOCK_TOLERANCE_US,
@@ -13,7 +14,7 @@ from graphsvc.graph.request_rules import (
     check_time,
     page_size_of,
 )
-from graphsvc.model.edges import EARLIEST_TIME_US
+from graphsvc.model.edges import EARLIEST_TIME_US, ListKind, ListRef
 from graphsvc.model.errors import InvalidArgument, Reason
 from graphsvc.model.ids import pack
 from graphsvc.model.placement import IdPlacement
@@ -75,7 +76,9 @@ def test_bad_rows_of_an_import_are_told_one_by_one() -> None:
     rows, errors = checked_rows(ImportColumns(followers, targets, times), range(8), IdPlacement(), NOW)
     assert [row.position for row in rows] == [0]
     assert rows[0].edge.list.shard == 1
-    assert rows[0].inverse(9).list.shard == 8191
+    assert rows[0].inverse(Added(changed=True, time_us=9, former_us=12)) == Inverse(
+        ListRef(8191, ListKind.FOLLOWERS, BEN), ANN, 9, 12
+    )
     assert {i: error.reason for i, error in errors.items()} == {
         1: Reason.ID_OUT_OF_RANGE,
         2: Reason.SELF_FOLLOW,
