@@ -73,7 +73,6 @@ class Follows:
         self._locks = PairLocks()
         self._turn = asyncio.Lock()
         self._pending_logged = OnceASecond()
-        self._damaged_logged = OnceASecond()
 
     async def follow(self, follower_id: int, followee_id: int, deadline: Deadline) -> Written:
         """Make a user follow another; a repetition changes nothing, and mends a missing inverse."""
@@ -192,10 +191,10 @@ class Follows:
         edges: int,
         operation: Callable[[EdgeLists], Awaitable[list[T | ListDamaged]]],
     ) -> list[T | ListDamaged]:
-        """Write inverses of edges that stand already: a `TransientError` means that they are pending."""
+        """Write the inverses of what stands already: a `TransientError` means that they are pending."""
         name = access.instance.name
         try:
-            answers = await access.write(operation)
+            return await access.write(operation)
         except TransientError as error:
             self._metrics.inverse_pending.labels(name).inc(edges)
             passed_over = self._pending_logged.due()
@@ -208,11 +207,6 @@ class Follows:
                     before_this=passed_over,
                 )
             raise
-        damaged = next((each for each in answers if isinstance(each, ListDamaged)), None)
-        if damaged and (passed_over := self._damaged_logged.due()) is not None:
-            # Logged, since the caller may have been answered already.
-            log.error("inverse not written", instance=name, problem=damaged.message, before_this=passed_over)
-        return answers
 
     def _both_lists(self, follower_id: int, followee_id: int) -> tuple[ListRef, ListRef]:
         follower_shard = self._placement.user_shard(follower_id, "follower_id")

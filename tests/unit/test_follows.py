@@ -1,7 +1,6 @@
 """Writes on both sides: what is asked of the other side, and what a caller is told where a side fails."""
 
 import pytest
-from structlog.testing import capture_logs
 
 from graphsvc.backends.edge_lists import Inverse, Removal
 from graphsvc.graph.import_columns import ImportColumns
@@ -169,16 +168,12 @@ async def test_where_time_is_up_the_inverse_is_pending_and_goes_on() -> None:
     assert graph.edges(FOLLOWERS, HIGH) == {LOW: {written.followed_at_us}}
 
 
-async def test_damage_that_is_found_after_the_answer_is_logged() -> None:
+async def test_damage_that_is_found_after_the_answer_ends_the_write() -> None:
     graph = PlainGraph()
     graph.damage(FOLLOWERS, HIGH)
     graph.high.open.clear()
-    with capture_logs() as logs:
-        written = await graph.follows.follow(LOW, HIGH, Deadline.after(0))
-        assert written.inverse_pending
-        assert logs == []
-        graph.high.open.set()
-        await graph.follows.finish()
-    [logged] = logs
-    assert (logged["event"], logged["log_level"]) == ("inverse not written", "error")
-    assert str(HIGH) in logged["problem"]
+    assert (await graph.follows.follow(LOW, HIGH, Deadline.after(0))).inverse_pending
+    graph.high.open.set()
+    await graph.follows.finish()
+    with pytest.raises(ListDamaged):  # the pair is free again
+        await graph.follows.follow(LOW, HIGH, patient())
