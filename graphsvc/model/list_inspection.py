@@ -54,3 +54,5 @@ class ListInspection(NamedTuple):
     """Whether every part was verified."""
     problems: tuple[str, ...]
     """What is damaged, and how; those of a very damaged list not all."""
+    unchecked: tuple[str, ...] = ()
+    """What a check left out, and why."""

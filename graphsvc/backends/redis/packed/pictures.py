@@ -15,7 +15,7 @@ from graphsvc.backends.redis.packed.ids import SENTINEL, ShortIds
 from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key, list_key
 from graphsvc.model.edges import ListRef
 
-HEAD = "the head"
+HEAD_NAME = "the head"
 NO_KEY = "none"
 """The type of a key that does not exist, as TYPE says it."""
 
@@ -84,7 +84,7 @@ class Picture:
     def readable_head(self) -> Block | None:
         """The head; None where it cannot be read."""
         try:
-            return self.head.block(HEAD)
+            return self.head.block(HEAD_NAME)
         except Damage:
             return None
 
@@ -163,7 +163,7 @@ class Reader:
     def _ids_in(self, picture: Picture) -> list[int]:
         found: list[int] = []
         for stored, name in [
-            (picture.head, HEAD),
+            (picture.head, HEAD_NAME),
             *((stored, block_name(number)) for number, stored in picture.blocks.items()),
         ]:
             try:

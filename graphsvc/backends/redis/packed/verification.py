@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Self
 
 from graphsvc.backends.redis.packed.block import (
-    HEAD as HEAD_FLAG,
-)
-from graphsvc.backends.redis.packed.block import (
+    HEAD,
     INDEXED,
     LONG,
     OLDEST,
@@ -19,11 +17,11 @@ from graphsvc.backends.redis.packed.block import (
     decode_separator,
 )
 from graphsvc.backends.redis.packed.ids import SHORT_BYTES, ShortIds
-from graphsvc.backends.redis.packed.pictures import HEAD, NO_KEY, Directory, Index, Picture, block_name
+from graphsvc.backends.redis.packed.pictures import HEAD_NAME, NO_KEY, Directory, Index, Picture, block_name
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor
 from graphsvc.model.ids import MAX_ID
 
-_KNOWN_FLAGS = LONG | INDEXED | HEAD_FLAG | WIDE_IDS | 3
+_KNOWN_FLAGS = LONG | INDEXED | HEAD | WIDE_IDS | 3
 _SHOWN_IDS = 3
 
 
@@ -71,16 +69,26 @@ def check_keys(picture: Picture) -> Iterator[Problem]:
             if key.type != NO_KEY
         ]
         if others:
-            yield Problem(f"{HEAD} is missing, but there is {' and '.join(others)}")
+            yield Problem(f"{HEAD_NAME} is missing, but there is {' and '.join(others)}")
         return
     try:
-        head = picture.head.block(HEAD)
+        head = picture.head.block(HEAD_NAME)
     except Damage as damage:
         yield Problem(str(damage))
         return
     yield from _check_totals(head)
     yield from _check_directory(picture.directory, head)
     yield from _check_index(picture.index, head)
+
+
+def check_readable(picture: Picture) -> Iterator[Problem]:
+    """The same, and whether the headers of its sealed blocks are good."""
+    yield from check_keys(picture)
+    for number, stored in picture.blocks.items():
+        try:
+            stored.block(block_name(number))
+        except Damage as damage:
+            yield Problem(str(damage))
 
 
 def check_rows(rows: Rows, ids: ShortIds) -> Iterator[Problem]:
@@ -142,6 +150,8 @@ def check_entry(entry: bytes, before: bytes | None, next_number: int | None) -> 
 
 def check_names(rows: Rows, picture: Picture) -> Iterator[Problem]:
     """Whether the index has all ids of a block, as far as they were looked up."""
+    if picture.index.type != "set":
+        return  # which is a problem of its own
     missing = [each for each in rows.ids if not picture.indexed.get(each, True)]
     if missing:
         shown = ", ".join(map(str, missing[:_SHOWN_IDS])) + (" ..." if len(missing) > _SHOWN_IDS else "")
@@ -159,9 +169,9 @@ def ids_standing_twice(found: Sequence[int], seen: set[int]) -> list[int]:
 def _check_form(block: Block) -> Iterator[Problem]:
     if block.form & ~_KNOWN_FLAGS:
         yield Problem(f"{block.part} has flags that mean nothing")
-    if block.part != HEAD and (block.long or block.indexed):
+    if block.part != HEAD_NAME and (block.long or block.indexed):
         yield Problem(f"{block.part} has flags that only a head has")
-    if block.indexed and not block.long:
+    elif block.indexed and not block.long:
         yield Problem(f"{block.part} claims an index, which only long lists have")
 
 
@@ -169,7 +179,7 @@ def _check_totals(head: Block) -> Iterator[Problem]:
     totals = head.totals
     if head.long and not 0 < totals.blocks <= min(totals.edges, totals.next):
         yield Problem(
-            f"{HEAD} has totals that cannot be",
+            f"{HEAD_NAME} has totals that cannot be",
             f"{totals.edges:,} edges in {totals.blocks:,} sealed blocks with numbers below {totals.next:,}",
         )
 
@@ -185,7 +195,7 @@ def _check_directory(directory: Directory, head: Block) -> Iterator[Problem]:
     else:
         if directory.entries != head.totals.blocks:
             yield Problem(
-                f"the directory and {HEAD} count different numbers of sealed blocks",
+                f"the directory and {HEAD_NAME} count different numbers of sealed blocks",
                 f"{directory.entries:,} and {head.totals.blocks:,}",
             )
         if directory.scored_0 != directory.entries:

@@ -1,0 +1,181 @@
+"""Inspecting a list: how it is stored, and whether all of it is as it should be.
+
+A list is read run by run, each run of sealed blocks in one picture with head, directory and index, so what is
+seen of it belongs together whatever is written meanwhile. What concerns more than one run (is an id in two of
+them, does their sum agree with the head) does not: such a problem counts when it is found twice.
+"""
+
+from collections.abc import Sequence
+
+from graphsvc.backends.redis.link import Link
+from graphsvc.backends.redis.packed.block import Damage
+from graphsvc.backends.redis.packed.ids import ShortIds
+from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key
+from graphsvc.backends.redis.packed.pictures import (
+    HEAD_NAME,
+    NO_KEY,
+    Picture,
+    Reader,
+    StoredBlock,
+    Words,
+    block_name,
+    numbers_in,
+)
+from graphsvc.backends.redis.packed.survey import MOST_PROBLEMS, Survey
+from graphsvc.backends.redis.packed.verification import Problem, check_readable
+from graphsvc.model.edges import ListRef
+from graphsvc.model.list_inspection import ListForm, ListInspection, StoredKey
+
+SHOWN_BLOCKS = 100
+"""The newest of a list, whose keys an inspection names."""
+RUN = 16
+"""Sealed blocks of one picture: a millisecond's work for the node, and for this process."""
+PASSES = 3
+"""Readings of a list whose problems are not the same in two of them, or that changes."""
+PROBED_NUMBERS = 1_000
+"""Block numbers that are looked for where no head tells how many were given."""
+MOST_NUMBERS = 1_000_000
+"""Block numbers that are looked for at most."""
+_NUMBERS_A_STEP = 5_000
+
+
+async def inspect_list(link: Link, list_ref: ListRef, ids: ShortIds, *, check: bool) -> ListInspection:
+    """How a list is stored.
+
+    With `check` every part of it is verified, in bounded memory and many small steps (10 million edges:
+    half a minute). Without it the head and the newest and oldest blocks are read, and of a list with more
+    blocks the bytes are what they would be if all were like those.
+
+    Args:
+        link: to the list's instance.
+        list_ref: the list.
+        ids: of the cluster.
+        check: whether to verify.
+
+    Raises:
+        GraphError: the instance cannot answer. Damage of the list raises nothing.
+    """
+    reader = Reader(link, list_ref, ids)
+    return await (_check(reader, list_ref, ids) if check else _glance(reader, list_ref))
+
+
+async def _glance(reader: Reader, list_ref: ListRef) -> ListInspection:
+    picture = await reader.picture([(0, 0), (-SHOWN_BLOCKS, -1)])
+    numbers = [number for number in numbers_in(picture.entries) if number in picture.blocks]
+    memory = sum(each.memory for each in picture.blocks.values())
+    if len(numbers) < picture.directory.entries:
+        memory = memory * picture.directory.entries // max(1, len(numbers))
+    return _described(
+        list_ref,
+        reader.head_key,
+        picture,
+        [(number, picture.blocks[number]) for number in numbers[-SHOWN_BLOCKS:]],
+        picture.blocks[numbers[0]] if numbers else None,
+        memory,
+    )._replace(problems=tuple(map(str, check_readable(picture)))[:MOST_PROBLEMS])
+
+
+async def _check(reader: Reader, list_ref: ListRef, ids: ShortIds) -> ListInspection:
+    earlier: dict[str, Problem] = {}
+    for _ in range(PASSES):
+        survey, picture = await _survey(reader, ids)
+        confirmed = [problem for what, problem in survey.problems.items() if what in earlier]
+        if len(confirmed) == len(survey.problems) and not survey.list_changed:
+            break
+        earlier |= survey.problems
+    described = _described(list_ref, reader.head_key, picture, survey.newest, survey.oldest, survey.memory)
+    return described._replace(
+        checked=True, problems=tuple(map(str, confirmed)), unchecked=tuple(survey.unchecked)
+    )
+
+
+async def _survey(reader: Reader, ids: ShortIds) -> tuple[Survey, Picture]:
+    """One reading of the whole list, and the picture of its last run."""
+    survey = Survey(ids, SHOWN_BLOCKS)
+    picture = await reader.picture([(0, RUN)], with_index=True)
+    survey.add_run(picture, RUN)
+    seen = RUN
+    while len(picture.entries) > RUN:
+        picture = await reader.picture([_run_behind(picture, seen)], with_index=True)
+        survey.add_run(picture, RUN)
+        seen += RUN
+    survey.finish(picture)
+    await _find_strays(reader, survey, picture)
+    return survey, picture
+
+
+def _run_behind(picture: Picture, seen: int) -> Words:
+    """The range of the directory behind the run of a picture, which itself may be changing."""
+    if picture.directory.scored_0 == picture.directory.entries:
+        return b"(" + picture.entries[RUN - 1], "+", "BYLEX", "LIMIT", 0, RUN + 1
+    # It is not in the order of its entries' bytes, and so can only be counted through.
+    return seen, seen + RUN
+
+
+async def _find_strays(reader: Reader, survey: Survey, picture: Picture) -> None:
+    head = picture.readable_head()
+    end = head.totals.next if head and head.long else max(survey.numbers, default=0) + PROBED_NUMBERS
+    if end > MOST_NUMBERS:
+        survey.unchecked[f"whether blocks from {MOST_NUMBERS} on exist that are not in the directory"] = None
+        end = MOST_NUMBERS
+    for begin in range(0, end, _NUMBERS_A_STEP):
+        numbers = range(begin, min(end, begin + _NUMBERS_A_STEP))
+        strays = await reader.existing([each for each in numbers if each not in survey.numbers])
+        survey.add_strays(strays, picture)
+
+
+def _described(
+    list_ref: ListRef,
+    head_key: bytes,
+    picture: Picture,
+    newest: Sequence[tuple[int, StoredBlock]],
+    oldest: StoredBlock | None,
+    sealed_memory: int,
+) -> ListInspection:
+    """What a list is like, by its head, directory and index, and the sealed blocks that are known of it."""
+    head, directory, index = picture.readable_head(), picture.directory, picture.index
+    stored_head = _stored_block(head_key, HEAD_NAME, picture.head)
+    stored_oldest = _stored_block(b"", block_name(0), oldest) if oldest else stored_head
+    others = (
+        StoredKey(
+            directory_key(head_key).decode(), "the directory", directory.memory, directory.entries, 0, 0
+        ),
+        StoredKey(index_key(head_key).decode(), "the index", index.memory, index.names, 0, 0),
+    )
+    keys = [stored_head]
+    keys += [_stored_block(block_key(head_key, number), block_name(number), each) for number, each in newest][
+        ::-1
+    ]
+    keys += others
+    return ListInspection(
+        list=list_ref,
+        form=_form(picture),
+        size=head.size if head else 0,
+        blocks=(head.totals.blocks if head else directory.entries) + (stored_head.bytes > 0),
+        bytes=stored_head.bytes + sealed_memory + directory.memory + index.memory,
+        first_us=stored_oldest.first_us,
+        last_us=stored_head.last_us,
+        keys=tuple(each for each in keys if each.bytes),
+        checked=False,
+        problems=(),
+    )
+
+
+def _stored_block(key: bytes, part: str, stored: StoredBlock) -> StoredKey:
+    try:
+        block = stored.block(part)
+    except Damage:
+        return StoredKey(key.decode(), part, stored.memory, 0, 0, 0)
+    first_us, last_us = block.time_of(0), block.time_of(block.rows - 1)
+    return StoredKey(key.decode(), part, stored.memory, block.rows, first_us, last_us)
+
+
+def _form(picture: Picture) -> ListForm:
+    head = picture.readable_head()
+    if head is not None:
+        long, indexed = head.long, head.indexed
+    else:
+        long, indexed = picture.directory.type != NO_KEY, picture.index.type != NO_KEY
+    if long:
+        return ListForm.INDEXED if indexed else ListForm.LONG
+    return ListForm.EMPTY if picture.head.type == NO_KEY and not indexed else ListForm.SHORT

@@ -1,0 +1,171 @@
+"""A survey: what one reading of a whole list found, run by run. Decisions only, no I/O."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from graphsvc.backends.redis.packed.block import Block, Damage, Separator, Totals, decode_separator
+from graphsvc.backends.redis.packed.ids import ShortIds
+from graphsvc.backends.redis.packed.pictures import (
+    HEAD_NAME,
+    NO_KEY,
+    Picture,
+    StoredBlock,
+    block_name,
+    numbers_in,
+)
+from graphsvc.backends.redis.packed.verification import (
+    Problem,
+    Rows,
+    check_entry,
+    check_keys,
+    check_names,
+    check_place,
+    check_rows,
+    ids_standing_twice,
+)
+from graphsvc.model.edges import Cursor
+
+MOST_IDS = 200_000
+"""Edges of the longest list of which all ids are kept, to find those that stand in it twice."""
+MOST_PROBLEMS = 100
+
+
+class Survey:
+    """Is given the pictures of a list's runs, the oldest first, and then what else there is."""
+
+    def __init__(self, ids: ShortIds, newest: int) -> None:
+        """`newest` sealed blocks are kept, to be shown."""
+        self._ids = ids
+        self._seen_ids: set[int] | None = set()
+        self._totals: set[Totals] = set()
+        self._last_entry: bytes | None = None
+        self._unread = False
+        self._block_came = False  # when the others of its run were asked for already
+        self._edges = 0
+        self.problems: dict[str, Problem] = {}
+        """By what they are; at most `MOST_PROBLEMS`."""
+        self.unchecked: dict[str, None] = {}
+        """What could not be verified, and why; in order."""
+        self.numbers: set[int] = set()
+        """Of the sealed blocks in the directory."""
+        self.newest: deque[tuple[int, StoredBlock]] = deque(maxlen=newest)
+        self.oldest: StoredBlock | None = None
+        self.memory = 0
+        """Bytes of all sealed blocks."""
+
+    @property
+    def list_changed(self) -> bool:
+        """Whether sealed blocks changed meanwhile."""
+        return self._block_came or len(self._totals) > 1
+
+    def add_run(self, picture: Picture, length: int) -> None:
+        """A run of sealed blocks: those of the picture's first entries, so many.
+
+        The entry behind them bounds the last one; where there is none, that is the newest, and bounded by
+        the head.
+        """
+        head = picture.readable_head()
+        if head is not None:
+            self._totals.add(head.totals)
+            if not head.long:  # what stands in a directory then is not of the list
+                self.numbers.update(numbers_in(picture.entries))
+                return
+        for at, entry in enumerate(picture.entries[:length]):
+            self._note(check_entry(entry, self._last_entry, head.totals.next if head else None))
+            self._last_entry = entry
+            separator = _separator(entry)
+            if separator is None:
+                self._unread = True
+            elif separator.number in self.numbers:
+                self._note([Problem(f"the directory names {block_name(separator.number)} twice")])
+            else:
+                self.numbers.add(separator.number)
+                self._add_block(picture, separator, *self._end_of(picture, head, at))
+
+    def add_strays(self, numbers: Iterable[int], picture: Picture) -> None:
+        """Sealed blocks that exist, and are not in the directory."""
+        for number in numbers:
+            self._note([Problem(f"{block_name(number)} exists, but is not in the directory")])
+            if picture.head.type == NO_KEY:
+                self._note([Problem(f"{HEAD_NAME} is missing, but there are sealed blocks")])
+
+    def finish(self, picture: Picture) -> None:
+        """Head, directory and index, as they were with the last run."""
+        self._note(check_keys(picture))
+        head = picture.readable_head()
+        if head is None:
+            return
+        rows = Rows.of(head, self._ids)
+        self._note(check_rows(rows, self._ids))
+        self._note(check_names(rows, picture))
+        self._note_ids(rows.ids)
+        if head.long:
+            self._check_count(head, picture)
+
+    def _check_count(self, head: Block, picture: Picture) -> None:
+        counted = f"the number of edges in sealed blocks that {HEAD_NAME} tells"
+        if self._unread or picture.directory.type != "zset":
+            self.unchecked[f"{counted}: not all of them can be read"] = None
+        elif self.list_changed:
+            self.unchecked[f"{counted}: the list changed all the while"] = None
+        elif head.totals.edges != self._edges:
+            self._note(
+                [
+                    Problem(
+                        f"{HEAD_NAME} tells a wrong number of edges in sealed blocks",
+                        f"{head.totals.edges:,}, but they have {self._edges:,}",
+                    )
+                ]
+            )
+
+    def _end_of(self, picture: Picture, head: Block | None, at: int) -> tuple[Cursor | None, str]:
+        """Before which edge the rows of the block at an entry end, if known; and what begins there."""
+        if at + 1 < len(picture.entries):
+            newer = _separator(picture.entries[at + 1])
+            return (Cursor(newer.time_us, newer.id), block_name(newer.number)) if newer else (None, "")
+        if head is None:
+            return None, ""
+        [first_id], [first_us] = head.columns(self._ids, 0, 1)
+        return Cursor(first_us, first_id), HEAD_NAME
+
+    def _add_block(self, picture: Picture, separator: Separator, end: Cursor | None, newer: str) -> None:
+        stored = picture.blocks.get(separator.number)
+        if stored is None:
+            self._block_came = True
+            return
+        self.memory += stored.memory
+        self.newest.append((separator.number, stored))
+        if len(self.numbers) == 1:
+            self.oldest = stored
+        try:
+            rows = Rows.of(stored.block(block_name(separator.number)), self._ids)
+        except Damage as damage:
+            self._note([Problem(str(damage))])
+            self._unread = True
+            return
+        self._note(check_rows(rows, self._ids))
+        self._note(check_place(rows, separator, end, newer))
+        self._note(check_names(rows, picture))
+        self._note_ids(rows.ids)
+        self._edges += len(rows.ids)
+
+    def _note_ids(self, found: Sequence[int]) -> None:
+        if self._seen_ids is not None and len(self._seen_ids) + len(found) > MOST_IDS:
+            self._seen_ids = None
+            self.unchecked[f"whether an id stands in it twice: it has more than {MOST_IDS:,} edges"] = None
+        if self._seen_ids is not None:
+            self._note(
+                Problem(f"id {each} stands in it twice") for each in ids_standing_twice(found, self._seen_ids)
+            )
+
+    def _note(self, problems: Iterable[Problem]) -> None:
+        for problem in problems:
+            if len(self.problems) < MOST_PROBLEMS:
+                self.problems.setdefault(problem.what, problem)
+
+
+def _separator(entry: bytes) -> Separator | None:
+    try:
+        return decode_separator(entry)
+    except Damage:
+        return None

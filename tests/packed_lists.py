@@ -1,0 +1,125 @@
+"""Packed lists made by hand: what their keys hold, to be damaged, verified, stored in a node."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from redis.asyncio import Redis
+
+from graphsvc.backends.redis.packed.block import (
+    HEAD,
+    INDEXED,
+    LONG,
+    OLDEST,
+    Block,
+    Damage,
+    Frame,
+    Separator,
+    Totals,
+    encode_block,
+)
+from graphsvc.backends.redis.packed.ids import LONG_BYTES, SENTINEL, SHORT_BYTES, ShortIds
+from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key
+from graphsvc.backends.redis.packed.pictures import Directory, Index, Picture, StoredBlock, numbers_in
+from graphsvc.model.edges import Cursor
+from graphsvc.model.ids import spread
+
+T0 = 1_700_000_000_000_000
+USER = 3
+SHORT_IDS = ShortIds(local_bits=19, type_code=USER)
+FREE = 16
+"""Bytes behind the rows of each block."""
+
+
+def user_edges(count: int, first: int = 1) -> list[Cursor]:
+    """Edges of users 1, 2, 3 ..., a second apart."""
+    return [Cursor(T0 + n * 1_000_000, spread(n, USER)) for n in range(first, first + count)]
+
+
+def block_of(edges: Sequence[Cursor], flags: int = 0, totals: Totals | None = None) -> bytes:
+    """A block of these edges, oldest first, with widths that do."""
+    short = all(SHORT_IDS.shorten(edge.id) for edge in edges)
+    frame = Frame(7, LONG_BYTES if not short else SHORT_BYTES, 0)
+    length = (24 if flags & LONG else 12) + len(edges) * (7 + frame.id_width) + FREE
+    return encode_block(list(edges), frame, SHORT_IDS, length, flags, totals or Totals())
+
+
+@dataclass
+class PackedList:
+    """What the keys of a list hold."""
+
+    head: bytes | None
+    blocks: dict[int, bytes] = field(default_factory=dict)
+    entries: list[bytes] = field(default_factory=list)
+    index: set[int] | None = None
+
+    @classmethod
+    def of(cls, edges: Sequence[Cursor], block_rows: int = 0, *, indexed: bool = False) -> "PackedList":
+        """A good list: short, or with sealed blocks of so many rows and a head of the rest."""
+        if not block_rows:
+            return cls(block_of(edges, HEAD))
+        sealed = [edges[at : at + block_rows] for at in range(0, len(edges) - 1, block_rows)]
+        if len(sealed[-1]) < block_rows or sealed[-1][-1] == edges[-1]:
+            sealed.pop()
+        blocks = {number: block_of(rows) for number, rows in enumerate(sealed)}
+        entries = [Separator(*rows[0], number).packed() for number, rows in enumerate(sealed)]
+        entries[0] = OLDEST + entries[0][len(OLDEST) :]
+        count = len(sealed) * block_rows
+        head = block_of(
+            edges[count:], HEAD | LONG | (INDEXED if indexed else 0), Totals(count, len(blocks), len(blocks))
+        )
+        names = {SENTINEL, *(SHORT_IDS.index_name(edge.id) for edge in edges)}
+        return cls(head, blocks, entries, names if indexed else None)
+
+    async def store(self, node: Redis, head_key: bytes) -> None:
+        """Write all keys."""
+        if self.head is not None:
+            await node.set(head_key, self.head)
+        for number, data in self.blocks.items():
+            await node.set(block_key(head_key, number), data)
+        if self.entries:
+            await node.zadd(directory_key(head_key), dict.fromkeys(self.entries, 0))
+        if self.index is not None:
+            await node.sadd(index_key(head_key), *self.index)
+
+    def pictures(self, run: int) -> Iterator[Picture]:
+        """Run by run, as they would be read."""
+        for at in range(0, max(1, len(self.entries)), run):
+            entries = sorted(self.entries)[at : at + run + 1]
+            yield Picture(
+                head=_stored(self.head),
+                directory=_directory(self.entries),
+                index=_index(self.index),
+                entries=entries,
+                blocks={number: _stored(self.blocks.get(number)) for number in numbers_in(entries)},
+                indexed={
+                    each: SHORT_IDS.index_name(each) in self.index
+                    for name, data in (("the head", self.head), *self._named_blocks())
+                    for each in _ids_in(data, name)
+                }
+                if self.index and self.head and self.head[0] & INDEXED
+                else {},
+            )
+
+    def _named_blocks(self) -> Iterator[tuple[str, bytes]]:
+        return ((f"block {number}", data) for number, data in self.blocks.items())
+
+
+def _stored(data: bytes | None) -> StoredBlock:
+    return StoredBlock() if data is None else StoredBlock("string", len(data) + 40, data)
+
+
+def _directory(entries: Sequence[bytes]) -> Directory:
+    return Directory("zset", 19 * len(entries), len(entries), len(entries)) if entries else Directory()
+
+
+def _index(names: set[int] | None) -> Index:
+    if names is None:
+        return Index()
+    return Index("set", 4 * len(names), "intset", len(names), SENTINEL in names)
+
+
+def _ids_in(data: bytes | None, name: str) -> list[int]:
+    try:
+        return Block(data or b"", name).columns(SHORT_IDS)[0]
+    except Damage:
+        return []
