@@ -338,6 +338,164 @@ class Instance(_message.Message):
 Global___Instance: _TypeAlias = Instance  # noqa: Y015
 
 @_typing.final
+class InspectUserRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    CHECK_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.int
+    check: _builtins.bool
+    """verify every part, whatever the size of the lists"""
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.int = ...,
+        check: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check", b"check", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InspectUserRequest: _TypeAlias = InspectUserRequest  # noqa: Y015
+
+@_typing.final
+class InspectUserResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SHARD_FIELD_NUMBER: _builtins.int
+    INSTANCE_FIELD_NUMBER: _builtins.int
+    LISTS_FIELD_NUMBER: _builtins.int
+    shard: _builtins.int
+    """the number of the database that has the lists"""
+    instance: _builtins.str
+    @_builtins.property
+    def lists(self) -> _containers.RepeatedCompositeFieldContainer[Global___ListInspection]: ...
+    def __init__(
+        self,
+        *,
+        shard: _builtins.int = ...,
+        instance: _builtins.str = ...,
+        lists: _abc.Iterable[Global___ListInspection] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance", b"instance", "lists", b"lists", "shard", b"shard"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InspectUserResponse: _TypeAlias = InspectUserResponse  # noqa: Y015
+
+@_typing.final
+class ListInspection(_message.Message):
+    """How a list is stored. Where a part is damaged, what could be read of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIST_FIELD_NUMBER: _builtins.int
+    FORM_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    BLOCKS_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    FIRST_US_FIELD_NUMBER: _builtins.int
+    LAST_US_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
+    CHECKED_FIELD_NUMBER: _builtins.int
+    PROBLEMS_FIELD_NUMBER: _builtins.int
+    UNCHECKED_FIELD_NUMBER: _builtins.int
+    list: _builtins.str
+    """"following" or "followers" """
+    form: _builtins.str
+    """"empty", "short", "long", or "long, indexed" """
+    size: _builtins.int
+    """edges, as the list counts them"""
+    blocks: _builtins.int
+    """the head included"""
+    bytes: _builtins.int
+    """of memory, of all keys; of a list with more than 100 blocks an estimate unless checked"""
+    first_us: _builtins.int
+    """the time of the oldest edge; 0: none"""
+    last_us: _builtins.int
+    """that of the newest"""
+    checked: _builtins.bool
+    """every part was verified, but for what `unchecked` says"""
+    @_builtins.property
+    def keys(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredKey]:
+        """the head, then the newest blocks, at most 100, then directory and index"""
+
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """what is damaged, and how; at most 100"""
+
+    @_builtins.property
+    def unchecked(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """what a check left out, and why"""
+
+    def __init__(
+        self,
+        *,
+        list: _builtins.str = ...,
+        form: _builtins.str = ...,
+        size: _builtins.int = ...,
+        blocks: _builtins.int = ...,
+        bytes: _builtins.int = ...,
+        first_us: _builtins.int = ...,
+        last_us: _builtins.int = ...,
+        keys: _abc.Iterable[Global___StoredKey] | None = ...,
+        checked: _builtins.bool = ...,
+        problems: _abc.Iterable[_builtins.str] | None = ...,
+        unchecked: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blocks", b"blocks", "bytes", b"bytes", "checked", b"checked", "first_us", b"first_us", "form", b"form", "keys", b"keys", "last_us", b"last_us", "list", b"list", "problems", b"problems", "size", b"size", "unchecked", b"unchecked"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListInspection: _TypeAlias = ListInspection  # noqa: Y015
+
+@_typing.final
+class StoredKey(_message.Message):
+    """One key of a list."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    EDGES_FIELD_NUMBER: _builtins.int
+    FIRST_US_FIELD_NUMBER: _builtins.int
+    LAST_US_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    part: _builtins.str
+    """"the head", "block 7", "the directory" or "the index" """
+    bytes: _builtins.int
+    """of memory, key included"""
+    edges: _builtins.int
+    """that it holds; of the directory entries, of the index names"""
+    first_us: _builtins.int
+    """the time of the first edge of a block; 0 of other parts"""
+    last_us: _builtins.int
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        part: _builtins.str = ...,
+        bytes: _builtins.int = ...,
+        edges: _builtins.int = ...,
+        first_us: _builtins.int = ...,
+        last_us: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "edges", b"edges", "first_us", b"first_us", "last_us", b"last_us", "name", b"name", "part", b"part"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredKey: _TypeAlias = StoredKey  # noqa: Y015
+
+@_typing.final
 class StartExportRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -60,6 +60,11 @@ class AdminServiceStub(object):
                 request_serializer=graphsvc_dot_v1_dot_admin__service__pb2.GetClusterInfoRequest.SerializeToString,
                 response_deserializer=graphsvc_dot_v1_dot_admin__service__pb2.GetClusterInfoResponse.FromString,
                 _registered_method=True)
+        self.InspectUser = channel.unary_unary(
+                '/graphsvc.v1.AdminService/InspectUser',
+                request_serializer=graphsvc_dot_v1_dot_admin__service__pb2.InspectUserRequest.SerializeToString,
+                response_deserializer=graphsvc_dot_v1_dot_admin__service__pb2.InspectUserResponse.FromString,
+                _registered_method=True)
         self.StartExport = channel.unary_unary(
                 '/graphsvc.v1.AdminService/StartExport',
                 request_serializer=graphsvc_dot_v1_dot_admin__service__pb2.StartExportRequest.SerializeToString,
@@ -121,6 +126,14 @@ class AdminServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def InspectUser(self, request, context):
+        """How a user's lists are stored, and whether they are damaged. A check of a list of millions takes a while:
+        its deadline is 60 s where none comes with the call.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def StartExport(self, request, context):
         """Starts an analytics export job. Not offered yet.
         """
@@ -176,6 +189,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.GetClusterInfo,
                     request_deserializer=graphsvc_dot_v1_dot_admin__service__pb2.GetClusterInfoRequest.FromString,
                     response_serializer=graphsvc_dot_v1_dot_admin__service__pb2.GetClusterInfoResponse.SerializeToString,
+            ),
+            'InspectUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.InspectUser,
+                    request_deserializer=graphsvc_dot_v1_dot_admin__service__pb2.InspectUserRequest.FromString,
+                    response_serializer=graphsvc_dot_v1_dot_admin__service__pb2.InspectUserResponse.SerializeToString,
             ),
             'StartExport': grpc.unary_unary_rpc_method_handler(
                     servicer.StartExport,
@@ -334,6 +352,33 @@ class AdminService(object):
             '/graphsvc.v1.AdminService/GetClusterInfo',
             graphsvc_dot_v1_dot_admin__service__pb2.GetClusterInfoRequest.SerializeToString,
             graphsvc_dot_v1_dot_admin__service__pb2.GetClusterInfoResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InspectUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphsvc.v1.AdminService/InspectUser',
+            graphsvc_dot_v1_dot_admin__service__pb2.InspectUserRequest.SerializeToString,
+            graphsvc_dot_v1_dot_admin__service__pb2.InspectUserResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,6 +43,10 @@ class AdminServiceStub:
     """How far a deletion is. Not offered yet."""
     GetClusterInfo: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetClusterInfoRequest, _admin_service_pb2.GetClusterInfoResponse]
     """Placement, limits, versions and the map."""
+    InspectUser: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.InspectUserRequest, _admin_service_pb2.InspectUserResponse]
+    """How a user's lists are stored, and whether they are damaged. A check of a list of millions takes a while:
+    its deadline is 60 s where none comes with the call.
+    """
     StartExport: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StartExportRequest, _admin_service_pb2.ExportJob]
     """Starts an analytics export job. Not offered yet."""
     GetExport: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetExportRequest, _admin_service_pb2.ExportJob]
@@ -67,6 +71,10 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """How far a deletion is. Not offered yet."""
     GetClusterInfo: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetClusterInfoRequest, _admin_service_pb2.GetClusterInfoResponse]  # type: ignore[assignment]
     """Placement, limits, versions and the map."""
+    InspectUser: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.InspectUserRequest, _admin_service_pb2.InspectUserResponse]  # type: ignore[assignment]
+    """How a user's lists are stored, and whether they are damaged. A check of a list of millions takes a while:
+    its deadline is 60 s where none comes with the call.
+    """
     StartExport: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StartExportRequest, _admin_service_pb2.ExportJob]  # type: ignore[assignment]
     """Starts an analytics export job. Not offered yet."""
     GetExport: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetExportRequest, _admin_service_pb2.ExportJob]  # type: ignore[assignment]
@@ -118,6 +126,16 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admin_service_pb2.GetClusterInfoResponse, _abc.Awaitable[_admin_service_pb2.GetClusterInfoResponse]]:
         """Placement, limits, versions and the map."""
+
+    @_abc_1.abstractmethod
+    def InspectUser(
+        self,
+        request: _admin_service_pb2.InspectUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admin_service_pb2.InspectUserResponse, _abc.Awaitable[_admin_service_pb2.InspectUserResponse]]:
+        """How a user's lists are stored, and whether they are damaged. A check of a list of millions takes a while:
+        its deadline is 60 s where none comes with the call.
+        """
 
     @_abc_1.abstractmethod
     def StartExport(
