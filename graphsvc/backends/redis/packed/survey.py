@@ -1,7 +1,7 @@
 """A survey: what one reading of a whole list found, run by run. Decisions only, no I/O."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from graphsvc.backends.redis.packed.block import Block, Damage, Separator, Totals, decode_separator
 from graphsvc.backends.redis.packed.ids import ShortIds
@@ -58,6 +58,11 @@ class Survey:
         """Whether sealed blocks changed meanwhile."""
         return self._block_came or len(self._totals) > 1
 
+    @property
+    def very_long(self) -> bool:
+        """Whether the list has more than `MOST_IDS` edges."""
+        return self._seen_ids is None
+
     def add_run(self, picture: Picture, length: int) -> None:
         """A run of sealed blocks: those of the picture's first entries, so many.
 
@@ -96,9 +101,9 @@ class Survey:
         if head is None:
             return
         rows = Rows.of(head, self._ids)
-        self._note(check_rows(rows, self._ids))
-        self._note(check_names(rows, picture))
-        self._note_ids(rows.ids)
+        self._note(check_rows(rows))
+        self._note(check_names(rows, picture, self._ids))
+        self._note_ids(rows)
         if head.long:
             self._check_count(head, picture)
 
@@ -107,7 +112,7 @@ class Survey:
         if self._unread or picture.directory.type != "zset":
             self.unchecked[f"{counted}: not all of them can be read"] = None
         elif self.list_changed:
-            self.unchecked[f"{counted}: the list changed all the while"] = None
+            self.unchecked[f"{counted}: the list changed meanwhile"] = None
         elif head.totals.edges != self._edges:
             self._note(
                 [
@@ -143,20 +148,20 @@ class Survey:
             self._note([Problem(str(damage))])
             self._unread = True
             return
-        self._note(check_rows(rows, self._ids))
+        self._note(check_rows(rows))
         self._note(check_place(rows, separator, end, newer))
-        self._note(check_names(rows, picture))
-        self._note_ids(rows.ids)
-        self._edges += len(rows.ids)
+        self._note(check_names(rows, picture, self._ids))
+        self._note_ids(rows)
+        self._edges += len(rows.raw)
 
-    def _note_ids(self, found: Sequence[int]) -> None:
-        if self._seen_ids is not None and len(self._seen_ids) + len(found) > MOST_IDS:
-            self._seen_ids = None
+    def _note_ids(self, rows: Rows) -> None:
+        seen = self._seen_ids
+        if seen is not None and len(seen) + len(rows.raw) > MOST_IDS:
+            seen = self._seen_ids = None
             self.unchecked[f"whether an id stands in it twice: it has more than {MOST_IDS:,} edges"] = None
-        if self._seen_ids is not None:
-            self._note(
-                Problem(f"id {each} stands in it twice") for each in ids_standing_twice(found, self._seen_ids)
-            )
+        if seen is not None:
+            twice = ids_standing_twice(rows.ids(self._ids), seen)
+            self._note(Problem(f"id {each} stands in it twice") for each in twice)
 
     def _note(self, problems: Iterable[Problem]) -> None:
         for problem in problems:

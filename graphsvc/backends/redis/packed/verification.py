@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import lt
 from typing import NamedTuple, Self
 
 from graphsvc.backends.redis.packed.block import (
@@ -13,10 +15,9 @@ from graphsvc.backends.redis.packed.block import (
     Block,
     Damage,
     Separator,
-    check_order,
     decode_separator,
 )
-from graphsvc.backends.redis.packed.ids import SHORT_BYTES, ShortIds
+from graphsvc.backends.redis.packed.ids import ShortIds
 from graphsvc.backends.redis.packed.pictures import HEAD_NAME, NO_KEY, Directory, Index, Picture, block_name
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor
 from graphsvc.model.ids import MAX_ID
@@ -37,27 +38,27 @@ class Problem(NamedTuple):
         return f"{self.what}: {self.detail}" if self.detail else self.what
 
 
-class Rows(NamedTuple):
-    """The rows of a block in hand, oldest first."""
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a block, oldest first. Kept as bytes: there are millions, and their order is the same."""
 
     block: Block
-    ids: list[int]
-    times_us: list[int]
+    raw: list[bytes]
+    first: Cursor
+    last: Cursor
 
     @classmethod
     def of(cls, block: Block, ids: ShortIds) -> Self:
-        """Take them apart."""
-        return cls(block, *block.columns(ids))
+        """Cut them."""
+        end = block.header + block.rows * block.row
+        raw = [block.data[at : at + block.row] for at in range(block.header, end, block.row)]
+        first_ids, first_times = block.columns(ids, 0, 1)
+        last_ids, last_times = block.columns(ids, block.rows - 1)
+        return cls(block, raw, Cursor(first_times[0], first_ids[0]), Cursor(last_times[0], last_ids[0]))
 
-    @property
-    def first(self) -> Cursor:
-        """The oldest edge."""
-        return Cursor(self.times_us[0], self.ids[0])
-
-    @property
-    def last(self) -> Cursor:
-        """The newest edge."""
-        return Cursor(self.times_us[-1], self.ids[-1])
+    def ids(self, ids: ShortIds) -> list[int]:
+        """Their ids."""
+        return self.block.columns(ids)[0]
 
 
 def check_keys(picture: Picture) -> Iterator[Problem]:
@@ -91,7 +92,7 @@ def check_readable(picture: Picture) -> Iterator[Problem]:
             yield Problem(str(damage))
 
 
-def check_rows(rows: Rows, ids: ShortIds) -> Iterator[Problem]:
+def check_rows(rows: Rows) -> Iterator[Problem]:
     """Whether a block is what the format says, but for its place in the list."""
     block = rows.block
     end = block.header + block.rows * block.row
@@ -99,16 +100,13 @@ def check_rows(rows: Rows, ids: ShortIds) -> Iterator[Problem]:
     # Readers look for the first row that begins with 0 by bisection, and so need not have come across all.
     if 0 in block.data[block.header : end : block.row] or any(block.data[end:]):
         yield Problem(f"{block.part} has rows or other bytes behind the end of its rows")
-    if min(rows.ids) < 1 or max(rows.ids) > MAX_ID:
-        yield Problem(f"{block.part} has an id that is none: ids are 1 to 2^62-1")
-    if block.id_width == SHORT_BYTES and ids.lengthen(0) in rows.ids:
-        yield Problem(f"{block.part} has a row with the short id 0, which none has")
-    if min(rows.times_us) < EARLIEST_TIME_US:
+    ids = [row[block.time_width :] for row in rows.raw]
+    if not int.from_bytes(min(ids), "big") or int.from_bytes(max(ids), "big") > MAX_ID:
+        yield Problem(f"{block.part} has an id that is none")
+    if block.base_us + int.from_bytes(min(rows.raw)[: block.time_width], "big") < EARLIEST_TIME_US:
         yield Problem(f"{block.part} has a time before the year 2000")
-    try:
-        check_order(rows.ids, rows.times_us, block.part)
-    except Damage as damage:
-        yield Problem(str(damage))
+    if not all(map(lt, rows.raw, rows.raw[1:])):
+        yield Problem(f"{block.part} has rows out of order")
 
 
 def check_place(rows: Rows, separator: Separator, end: Cursor | None, newer: str) -> Iterator[Problem]:
@@ -148,11 +146,11 @@ def check_entry(entry: bytes, before: bytes | None, next_number: int | None) -> 
         yield Problem(f"the directory names {name}, a number that was never given")
 
 
-def check_names(rows: Rows, picture: Picture) -> Iterator[Problem]:
+def check_names(rows: Rows, picture: Picture, ids: ShortIds) -> Iterator[Problem]:
     """Whether the index has all ids of a block, as far as they were looked up."""
-    if picture.index.type != "set":
-        return  # which is a problem of its own
-    missing = [each for each in rows.ids if not picture.indexed.get(each, True)]
+    if not picture.indexed or picture.index.type != "set":
+        return  # the list has none, or a problem of another kind
+    missing = [each for each in rows.ids(ids) if not picture.indexed.get(each, True)]
     if missing:
         shown = ", ".join(map(str, missing[:_SHOWN_IDS])) + (" ..." if len(missing) > _SHOWN_IDS else "")
         yield Problem(f"the index lacks ids of {rows.block.part}", f"{len(missing):,}, {shown}")
