@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import structlog
 
 from graphsvc.backends.coordinator import Coordinator, CoordinatorDamaged
-from graphsvc.backends.redis.edge_lists import SortedSetEdgeLists
+from graphsvc.backends.redis.edge_lists import PackedEdgeLists
 from graphsvc.graph.follows import Follows
+from graphsvc.graph.inspections import Inspections
 from graphsvc.graph.instances import Instances
 from graphsvc.graph.queries import Queries
 from graphsvc.model.placement import placement_of
@@ -61,7 +62,7 @@ async def start_service(settings: Settings, coordinator: Coordinator, metrics: M
     placement = placement_of(cluster.placement, cluster.type_codes.codes())
     instances = Instances(
         topology,
-        lambda instance: SortedSetEdgeLists(instance, cluster, settings.redis, metrics),
+        lambda instance: PackedEdgeLists(instance, cluster, settings.redis, metrics),
         read_timeout_s=settings.redis.read_timeout_ms / 1_000,
         write_timeout_s=settings.redis.write_timeout_ms / 1_000,
     )
@@ -71,7 +72,7 @@ async def start_service(settings: Settings, coordinator: Coordinator, metrics: M
         settings.service,
         metrics,
         FollowerGraphServicer(follows, Queries(instances, placement)),
-        AdminServicer(follows, instances, cluster, limit),
+        AdminServicer(follows, Inspections(instances, placement), instances, cluster, limit),
     )
     async with AsyncExitStack() as starting:
         metrics_port = starting.enter_context(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from math import inf
 from typing import TypeVar
 
 from graphsvc.backends.edge_lists import EdgeLists
@@ -35,10 +36,15 @@ class InstanceAccess:
         Raises:
             TransientError: not answered in time, or the instance cannot answer.
         """
-        left_s = deadline.remaining_s()
-        if left_s <= 0:
-            raise DeadlineExceeded("the deadline was over before the shard was asked")
-        return await self._attempt(operation, min(self._read_timeout_s, left_s * SHARE_OF_DEADLINE))
+        return await self._read(operation, deadline, self._read_timeout_s)
+
+    async def read_in_steps(self, operation: Callable[[EdgeLists], Awaitable[T]], deadline: Deadline) -> T:
+        """The same for what takes many commands, as the inspection of a long list: for as long as is left.
+
+        Raises:
+            TransientError: not answered in time, or the instance cannot answer.
+        """
+        return await self._read(operation, deadline, inf)
 
     async def write(self, operation: Callable[[EdgeLists], Awaitable[T]]) -> T:
         """Write, once more if the connection breaks: writes are idempotent.
@@ -47,6 +53,14 @@ class InstanceAccess:
             TransientError: the outcome is not known, or the instance cannot take it.
         """
         return await self._attempt(operation, self._write_timeout_s)
+
+    async def _read(
+        self, operation: Callable[[EdgeLists], Awaitable[T]], deadline: Deadline, at_most_s: float
+    ) -> T:
+        left_s = deadline.remaining_s()
+        if left_s <= 0:
+            raise DeadlineExceeded("the deadline was over before the shard was asked")
+        return await self._attempt(operation, min(at_most_s, left_s * SHARE_OF_DEADLINE))
 
     async def _attempt(self, operation: Callable[[EdgeLists], Awaitable[T]], timeout_s: float) -> T:
         try:

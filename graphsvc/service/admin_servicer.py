@@ -1,14 +1,15 @@
-"""AdminService: imports, and what the cluster is."""
+"""AdminService: imports, what the cluster is, and how lists are stored."""
 
 from graphsvc import __version__
 from graphsvc.graph.follows import Follows
 from graphsvc.graph.import_columns import ImportColumns
+from graphsvc.graph.inspections import Inspections
 from graphsvc.graph.instances import InstanceAccess, Instances, gather_calls
 from graphsvc.model.errors import GraphError, InvalidArgument, NotOffered, Reason
 from graphsvc.model.ids import SHARDS
 from graphsvc.model.topology import ClusterSettings
 from graphsvc.runtime.deadline import Deadline
-from graphsvc.service.wire import errors_to_wire
+from graphsvc.service.wire import errors_to_wire, inspection_to_wire
 from graphsvc.v1 import admin_service_pb2 as pb
 
 _KINDS = pb.BatchImportEdgesRequest.Kind
@@ -18,9 +19,15 @@ class AdminServicer:
     """The calls that are offered; each raises what the data plane raises."""
 
     def __init__(
-        self, follows: Follows, instances: Instances, cluster: ClusterSettings, max_followed_users: int
+        self,
+        follows: Follows,
+        inspections: Inspections,
+        instances: Instances,
+        cluster: ClusterSettings,
+        max_followed_users: int,
     ) -> None:
         self._follows = follows
+        self._inspections = inspections
         self._instances = instances
         self._cluster = cluster
         self._max_followed_users = max_followed_users
@@ -58,6 +65,13 @@ class AdminServicer:
             ],
             max_followed_users=self._max_followed_users,
             object_types=[pb.ObjectType(name=name, code=code) for name, code in codes],
+        )
+
+    async def InspectUser(self, request: pb.InspectUserRequest, deadline: Deadline) -> pb.InspectUserResponse:
+        """Both lists of a user."""
+        found = await self._inspections.of_user(request.user_id, deadline, check=request.check)
+        return pb.InspectUserResponse(
+            shard=found.shard, instance=found.instance, lists=map(inspection_to_wire, found.lists)
         )
 
 

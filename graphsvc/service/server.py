@@ -28,6 +28,8 @@ _ADMIN = admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"]
 SERVICES = (_GRAPH.full_name, _DIRECTORY.full_name, _ADMIN.full_name)
 
 
+INSPECTION_DEADLINE_S = 60.0
+"""Of inspections without one; to check a list of ten million edges takes a good part of it."""
 LAST_SERVED_S = 0.5
 """After a stop was asked for, calls are still served so long, or until none comes: they were sent before."""
 LAST_REFUSED_S = 0.5
@@ -61,7 +63,10 @@ class Server:
         boundary = self._boundary = Boundary(
             metrics,
             settings.default_deadline_ms / 1_000,
-            {f"{_ADMIN.name}/BatchImportEdges": settings.import_deadline_ms / 1_000},
+            {
+                f"{_ADMIN.name}/BatchImportEdges": settings.import_deadline_ms / 1_000,
+                f"{_ADMIN.name}/InspectUser": INSPECTION_DEADLINE_S,
+            },
         )
         follower_graph_service_pb2_grpc.add_FollowerGraphServiceServicer_to_server(
             boundary.serve(_GRAPH, graph), self._server

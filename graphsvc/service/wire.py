@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from graphsvc.graph.queries import ListedPage
 from graphsvc.model.edges import Order
 from graphsvc.model.errors import GraphError, InvalidArgument, NotOffered, Reason
+from graphsvc.model.list_inspection import ListInspection
 from graphsvc.service.status import code_number, code_of
+from graphsvc.v1 import admin_service_pb2 as admin_pb
 from graphsvc.v1 import edges_pb2
 from graphsvc.v1 import follower_graph_service_pb2 as pb
 
@@ -39,6 +41,23 @@ def page_to_wire(page: ListedPage) -> pb.ListEdgesResponse:
 def reason_to_wire(followed_at_us: int) -> edges_pb2.FollowReason.ValueType:
     """Why a user does or does not follow a user."""
     return edges_pb2.FOLLOW_REASON_EXPLICIT if followed_at_us else edges_pb2.FOLLOW_REASON_UNSPECIFIED
+
+
+def inspection_to_wire(inspection: ListInspection) -> admin_pb.ListInspection:
+    """How a list is stored."""
+    return admin_pb.ListInspection(
+        list=inspection.list.kind,
+        form=inspection.form,
+        size=inspection.size,
+        blocks=inspection.blocks,
+        bytes=inspection.bytes,
+        first_us=inspection.first_us,
+        last_us=inspection.last_us,
+        keys=[admin_pb.StoredKey(**key._asdict()) for key in inspection.keys],
+        checked=inspection.checked,
+        problems=inspection.problems,
+        unchecked=inspection.unchecked,
+    )
 
 
 def errors_to_wire(errors: Mapping[int, GraphError]) -> list[edges_pb2.ItemError]:
