@@ -22,8 +22,8 @@ class ExitCode(IntEnum):
 HELP = """\b
 Exit codes:
   0  done; of a check: yes
-  1  of a check: no; of import: lines were rejected; of import --compare: there is a difference,
-     or lines could not be read
+  1  of a check: no; of inspect: a list is damaged; of import: lines were rejected; of import --compare:
+     there is a difference, or lines could not be read
   2  wrong usage or bad input
   3  the service can't be reached, or is overloaded: try again later
   4  anything else

@@ -22,6 +22,7 @@ COMMANDS = {
     "followers": ("graphsvc.cli.followers", "followers"),
     "following": ("graphsvc.cli.following", "following"),
     "counts": ("graphsvc.cli.counts", "counts"),
+    "inspect": ("graphsvc.cli.inspect", "inspect"),
     "import": ("graphsvc.cli.importing.command", "import_file"),
     "id": ("graphsvc.cli.id", "app"),
 }

@@ -81,6 +81,7 @@ def test_wrong_usage(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[s
         ("followers", "1"),
         ("following", "1", "--all"),
         ("counts", "1"),
+        ("inspect", "1", "--check"),
         ("demo",),
     ],
 )
