@@ -227,13 +227,13 @@ ENTRIES = LONG_ONE.entries
         (
             with_names(remove=SHORT_IDS.index_name(EDGES[12].id)),
             [
-                f"the index lacks ids of block 1: 1, {EDGES[12].id}",
+                f"the index lacks ids of block 1: 1 of 10, as {EDGES[12].id}",
                 "the index has not one name an edge, and the sentinel: 35 names, 35 edges",
             ],
         ),
         (
             with_names(remove=SHORT_IDS.index_name(EDGES[33].id), add=5),
-            [f"the index lacks ids of the head: 1, {EDGES[33].id}"],
+            [f"the index lacks ids of the head: 1 of 5, as {EDGES[33].id}"],
         ),
         (
             with_names(remove=SENTINEL, add=5),

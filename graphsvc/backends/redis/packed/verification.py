@@ -153,7 +153,10 @@ def check_names(rows: Rows, picture: Picture, ids: ShortIds) -> Iterator[Problem
     missing = [each for each in rows.ids(ids) if not picture.indexed.get(each, True)]
     if missing:
         shown = ", ".join(map(str, missing[:_SHOWN_IDS])) + (" ..." if len(missing) > _SHOWN_IDS else "")
-        yield Problem(f"the index lacks ids of {rows.block.part}", f"{len(missing):,}, {shown}")
+        yield Problem(
+            f"the index lacks ids of {rows.block.part}",
+            f"{len(missing):,} of {rows.block.rows:,}, as {shown}",
+        )
 
 
 def ids_standing_twice(found: Sequence[int], seen: set[int]) -> list[int]:
