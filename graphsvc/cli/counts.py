@@ -7,7 +7,7 @@ import typer
 
 from graphsvc.cli.exits import ExitCode
 from graphsvc.cli.options import DEFAULT_TARGET, Json, Map, Target, Timeout
-from graphsvc.cli.output import put_json, put_table
+from graphsvc.cli.output import put_json, put_table, warn
 from graphsvc.cli.session import Session, open_session
 from graphsvc.v1 import follower_graph_service_pb2 as pb
 
@@ -21,8 +21,8 @@ def counts(
 ) -> None:
     """Show how many follow a user, and how many the user follows.
 
-    Exact; of at most 1,000 users a call. Users whose instance does not answer are shown with the reason, and
-    the exit code is then 3.
+    Exact; of at most 1,000 users a call. Users whose counts cannot be told are shown with the reason; the
+    exit code is then 3, or 4 where trying again later would not help all of them.
 
     \b
     Examples:
@@ -30,12 +30,13 @@ def counts(
       graphsvc counts --map-ids user 1 2 3 --json
     """
     with open_session(target, timeout, map_ids) as session:
-        if not put_counts(session, users, as_json=as_json):
-            raise typer.Exit(ExitCode.UNAVAILABLE)
+        code = put_counts(session, users, as_json=as_json)
+    if code is not ExitCode.DONE:
+        raise typer.Exit(code)
 
 
-def put_counts(session: Session, users: Sequence[str], *, as_json: bool) -> bool:
-    """Ask, print, and return whether all could be told."""
+def put_counts(session: Session, users: Sequence[str], *, as_json: bool) -> ExitCode:
+    """Ask, print, and return what to end with: not every user's counts may be there."""
     user_ids = [session.ids.read(each, "user") for each in users]
     request = pb.GetCountsRequest(user_ids=user_ids, allow_partial=True)
     answer = session.connection.call(session.connection.graph.GetCounts, request)
@@ -52,7 +53,12 @@ def put_counts(session: Session, users: Sequence[str], *, as_json: bool) -> bool
             for each, error in known
         ]
         put_table(("user", "following", "followers"), rows, right=("following", "followers"))
-    return not errors
+    lasting = [error.message for error in answer.errors if not error.retry_after_ms]
+    for message in dict.fromkeys(lasting):
+        warn(message)
+    if lasting:
+        return ExitCode.FAILED
+    return ExitCode.UNAVAILABLE if errors else ExitCode.DONE
 
 
 def _document(session: Session, counted: pb.UserCounts, error: str | None) -> dict[str, object]:

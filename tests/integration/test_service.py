@@ -12,7 +12,9 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from graphsvc import __version__
 from graphsvc.backends.redis.node_process import NodeProcess
+from graphsvc.backends.redis.packed.keys import list_key
 from graphsvc.graph.request_rules import MAX_IMPORT_EDGES
+from graphsvc.model.edges import ListKind, ListRef
 from graphsvc.model.ids import pack
 from graphsvc.model.placement import PlacementName
 from graphsvc.model.topology import Topology
@@ -245,7 +247,7 @@ async def test_metrics_tell_calls_and_commands_but_no_user(service: Service) -> 
         'graphsvc_calls_total{code="INVALID_ARGUMENT",method="FollowerGraphService/FollowUser"} 1.0' in text
     )
     assert 'graphsvc_call_seconds_count{method="FollowerGraphService/FollowUser"} 2.0' in text
-    assert 'graphsvc_redis_commands_total{command="ZADD",instance="instance-1"} 1.0' in text
+    assert 'graphsvc_redis_commands_total{command="EVALSHA",instance="instance-1"} 1.0' in text
     assert str(LOW) not in text
     assert str(HIGH) not in text
 
@@ -275,9 +277,9 @@ async def test_an_import_tells_edges_whose_other_side_is_damaged(
     service: Service, nodes: list[NodeProcess]
 ) -> None:
     async with redis.asyncio.Redis(port=nodes[1].node.port, db=8000) as client:
-        await client.set(f"followers:{HIGH}", "damaged")
+        await client.set(list_key(ListRef(8000, ListKind.FOLLOWERS, HIGH)), "damaged")
     answer = await service.admin.BatchImportEdges(imports([(LOW, HIGH, T0), (LOW, CROWD[1], T0)]))
-    assert [(each.index, each.reason, each.code) for each in answer.errors] == [(0, "INTERNAL", 13)]
+    assert [(each.index, each.reason, each.code) for each in answer.errors] == [(0, "LIST_DAMAGED", 15)]
     assert answer.errors[0].message
 
 

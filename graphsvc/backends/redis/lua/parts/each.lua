@@ -6,11 +6,13 @@ local function each(operation)
   for i, key in ipairs(KEYS) do
     local done, answer = pcall(operation, key, i)
     if not done then
-      local code = type(answer) == 'table' and string.match(answer.err or '', '^%-?(%u+)')
+      -- The server's pcall gives the text of an error, where Lua's own gives the table.
+      local text = type(answer) == 'table' and answer.err or answer
+      local code = string.match(text, '^%-?(%u+)')
       if code ~= 'DAMAGED' and code ~= 'WRONGTYPE' then
-        error(answer)
+        error({err = text})
       end
-      answer = {err = answer.err}
+      answer = {err = text}
     end
     answers[i] = answer
   end
