@@ -95,7 +95,7 @@ class EdgeLists(Protocol):
         ...
 
     async def time_of(self, list_ref: ListRef, edge_id: int) -> int:
-        """The time of an edge, 0 where there is none. Of a list written with `put` it is searched in steps."""
+        """The time of an edge, 0 where there is none. In a list written with `put` it is searched for."""
         ...
 
     async def page(self, list_ref: ListRef, order: Order, after: Cursor | None, limit: int) -> Page:
@@ -126,7 +126,9 @@ class EdgeLists(Protocol):
         ...
 
 
-async def walk(lists: EdgeLists, list_ref: ListRef, order: Order, step: int = WALK_STEP) -> AsyncIterator[Page]:
+async def walk(
+    lists: EdgeLists, list_ref: ListRef, order: Order, step: int = WALK_STEP
+) -> AsyncIterator[Page]:
     """A whole list in pages of at most `step` edges.
 
     Edges that are neither added nor removed meanwhile are seen exactly once.

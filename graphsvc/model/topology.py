@@ -123,7 +123,7 @@ class ClusterSettings(_Value):
     """Drawn when the cluster is created: two clusters of one name are still two."""
     placement: PlacementName
     type_codes: TypeCodesRecord = TypeCodesRecord()
-    store_format: int = 1
-    """How the store keeps edge lists: 1 is plain sorted sets."""
+    store_format: int = 2
+    """How the store keeps edge lists: 2 is packed blocks (1 was plain sorted sets, never released)."""
     family: str = Field(pattern="^(redis|valkey)$")
     """The server family: dumps and AOFs do not travel to another."""

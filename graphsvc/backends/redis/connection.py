@@ -30,13 +30,8 @@ class Command(NamedTuple):
 
     database: int
     words: tuple[str | bytes | int, ...]
-    source: bytes | None = None
-    """Of a script that is called by its hash."""
-
-    def with_source(self) -> "Command":
-        """The same call for a node that has forgotten the script: restart, SCRIPT FLUSH."""
-        assert self.source is not None
-        return Command(self.database, ("EVAL", self.source, *self.words[2:]))
+    library: bytes | None = None
+    """The source of the library whose function it calls."""
 
 
 class ReplyError(Exception):

@@ -1,7 +1,7 @@
 """Edge lists as packed blocks: the format is in packed/, what writes it in lua/.
 
-Writes are one script each. Reads are plain commands where one or two of them tell all: the newest page, the
-count, and which ids a list holds; everything else reads by a script, in one moment of the list.
+Writes are one function call each. Reads are plain commands, which cost the node the least: one GET for the
+newest page or the count, one more command for which ids a list holds, a few for any other page.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import TypeVar
 import structlog
 
 from graphsvc.backends.edge_lists import Added, Addition, Inverse, Removal
-from graphsvc.backends.redis.connection import Command, Reply, ReplyError
+from graphsvc.backends.redis.connection import Command, Reply
 from graphsvc.backends.redis.identity import IDENTITY_DATABASE, IDENTITY_KEY
 from graphsvc.backends.redis.link import Link
 from graphsvc.backends.redis.packed.answers import (
@@ -20,8 +20,6 @@ from graphsvc.backends.redis.packed.answers import (
     contains_answer,
     contains_commands,
     damage_of,
-    newest_page,
-    page_of,
     size_answer,
     size_commands,
 )
@@ -29,9 +27,10 @@ from graphsvc.backends.redis.packed.block import Damage
 from graphsvc.backends.redis.packed.ids import ShortIds
 from graphsvc.backends.redis.packed.inspection import inspect_list
 from graphsvc.backends.redis.packed.keys import list_key
-from graphsvc.backends.redis.scripts import BlockSizes, Script, Scripts
+from graphsvc.backends.redis.packed.paging import ListChanged, PageReader
+from graphsvc.backends.redis.scripts import PRODUCT_SIZES, BlockSizes, Function, Scripts
 from graphsvc.model.edges import Cursor, ListRef, Order, Page
-from graphsvc.model.errors import ListDamaged
+from graphsvc.model.errors import ListDamaged, ShardUnavailable
 from graphsvc.model.list_inspection import ListInspection
 from graphsvc.model.topology import ClusterSettings, Instance
 from graphsvc.runtime.logs import OnceASecond
@@ -44,6 +43,9 @@ EDGES_A_COMMAND = 64
 MOST_INDEXED = 65_000
 """Edges that a list with an index can hold: see set-max-intset-entries in node_config.py."""
 
+PAGE_ATTEMPTS = 10
+"""How often a page is read anew because the list changed its blocks meanwhile."""
+
 LOOKED_FOR_IN = 64
 """Sealed blocks in which an edge of unknown time is looked for, where the list has no index."""
 
@@ -53,7 +55,7 @@ FIND_STEP = 512
 DROP_STEP = 64
 """Blocks of one step of a drop."""
 
-Item = TypeVar("Item", Addition, Inverse, Removal)
+Item = TypeVar("Item", bound=Addition | Inverse | Removal)
 Answer = TypeVar("Answer")
 
 log = structlog.get_logger()
@@ -68,7 +70,7 @@ class PackedEdgeLists:
         cluster: ClusterSettings,
         settings: RedisSettings,
         metrics: Metrics,
-        sizes: BlockSizes = BlockSizes(),
+        sizes: BlockSizes = PRODUCT_SIZES,
     ) -> None:
         self._reads = Link(instance, cluster, settings, metrics)
         self._writes = Link(instance, cluster, settings, metrics)
@@ -84,7 +86,9 @@ class PackedEdgeLists:
             additions,
             lambda each: (each.time_us, _id_bytes(each.id)),
         )
-        return [self._answer(each.list, reply, _added) for each, reply in zip(additions, replies, strict=True)]
+        return [
+            self._answer(each.list, reply, _added) for each, reply in zip(additions, replies, strict=True)
+        ]
 
     async def put(self, inverses: Sequence[Inverse]) -> list[bool | ListDamaged]:
         """See `EdgeLists.put`."""
@@ -129,15 +133,19 @@ class PackedEdgeLists:
 
     async def page(self, list_ref: ListRef, order: Order, after: Cursor | None, limit: int) -> Page:
         """See `EdgeLists.page`."""
-        if order is Order.NEWEST_FIRST and after is None:
-            [reply] = await self._reads.run([Command(list_ref.shard, ("GET", list_key(list_ref)))])
-            page = self._answered(list_ref, reply, lambda head: newest_page(head, limit, self._ids))
-            if page is not None:
-                return page
-        which = "newest" if order is Order.NEWEST_FIRST else "oldest"
-        cursor = (after.time_us, _id_bytes(after.id)) if after else ()
-        reply = await self._read(self._scripts.page, list_ref, (which, limit, *cursor))
-        return self._answered(list_ref, reply, lambda answer: page_of(answer, order, self._ids))
+        reader = PageReader(list_ref, order, after, limit, self._ids)
+        damage = ""
+        for _ in range(PAGE_ATTEMPTS):
+            try:
+                return await self._read_page(reader)
+            except ListChanged:
+                continue
+            except Damage as error:
+                # Only where the same is found again it is not a moment between two changes.
+                if str(error) == damage:
+                    raise self._damaged(list_ref, damage) from None
+                damage = str(error)
+        raise ShardUnavailable("the list changes too quickly to be read; try again")
 
     async def sizes(self, lists: Sequence[ListRef]) -> list[int | ListDamaged]:
         """See `EdgeLists.sizes`."""
@@ -170,15 +178,15 @@ class PackedEdgeLists:
 
     async def _write(
         self,
-        script: Script,
+        function: Function,
         leading: tuple[int, ...],
         items: Sequence[Item],
         arguments: Callable[[Item], tuple[int | bytes, ...]],
     ) -> list[Reply]:
-        """Run a script on items, in calls of one shard; one reply an item, in the order of the items."""
+        """Run a function on items, in calls of one shard; one reply an item, in the order of the items."""
         order = sorted(range(len(items)), key=lambda i: items[i].list.shard)
         commands = [
-            script.call(
+            function.call(
                 chunk[0].list.shard,
                 [list_key(each.list) for each in chunk],
                 [*leading, *(word for each in chunk for word in arguments(each))],
@@ -191,8 +199,21 @@ class PackedEdgeLists:
             replies[i] = answer
         return replies
 
-    async def _read(self, script: Script, list_ref: ListRef, arguments: Sequence[bytes | str | int]) -> Reply:
-        [[reply]] = await self._reads.run([script.call(list_ref.shard, [list_key(list_ref)], arguments)])
+    async def _read_page(self, reader: PageReader) -> Page:
+        reading = reader.read()
+        commands = next(reading)
+        while True:
+            replies = await self._reads.run(commands)
+            try:
+                commands = reading.send(replies)
+            except StopIteration as finished:
+                page: Page = finished.value
+                return page
+
+    async def _read(
+        self, function: Function, list_ref: ListRef, arguments: Sequence[bytes | str | int]
+    ) -> Reply:
+        [[reply]] = await self._reads.run([function.call(list_ref.shard, [list_key(list_ref)], arguments)])
         return self._answered(list_ref, reply, lambda answer: answer)
 
     async def _ask(
@@ -241,10 +262,17 @@ class PackedEdgeLists:
                 return understand(reply)
             except Damage as error:
                 damage = str(error)
+        return self._damaged(list_ref, damage)
+
+    def _damaged(self, list_ref: ListRef, damage: str) -> ListDamaged:
         passed_over = self._damage_logged.due()
         if passed_over is not None:
             log.error(
-                "list damaged", shard=list_ref.shard, list=list_ref.kind, damage=damage, before_this=passed_over
+                "list damaged",
+                shard=list_ref.shard,
+                list=list_ref.kind,
+                damage=damage,
+                before_this=passed_over,
             )
         return ListDamaged(list_ref, damage)
 

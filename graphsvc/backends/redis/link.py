@@ -35,6 +35,9 @@ TRANSIENT_CODES = frozenset(
 DAMAGE_CODES = frozenset({"DAMAGED", "WRONGTYPE"})
 """Error replies about what is stored of one list: they are handed to who asked about it."""
 
+_LOADS = 5
+"""Times that a library is loaded for one call: somebody may flush the functions in between."""
+
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 
@@ -106,21 +109,22 @@ class Link:
     async def _teach(
         self, connection: PipeliningConnection, commands: Sequence[Command], replies: list[Reply]
     ) -> None:
-        """Repeat the calls of scripts that the node does not know.
-
-        At first the source goes with one call of each script only; should the node forget again, with all.
-        """
-        for sources_once in (True, False):
-            forgotten = [i for i, reply in enumerate(replies) if _code(reply) == "NOSCRIPT"]
-            if not forgotten:
+        """Repeat the calls of functions that the node does not know, after loading their libraries."""
+        for _ in range(_LOADS):
+            unknown = [i for i, reply in enumerate(replies) if _is_unknown(reply)]
+            if not unknown:
                 return
-            sent: set[bytes | None] = set()
-            again: list[Command] = []
-            for command in (commands[i] for i in forgotten):
-                knows = sources_once and command.source in sent
-                again.append(command if knows else command.with_source())
-                sent.add(command.source)
-            for i, reply in zip(forgotten, await connection.submit(again), strict=True):
+            libraries = {commands[i].library for i in unknown} - {None}
+            loads = [
+                Command(IDENTITY_DATABASE, ("FUNCTION", "LOAD", "REPLACE", each))
+                for each in libraries
+                if each
+            ]
+            again = await connection.submit([*loads, *(commands[i] for i in unknown)])
+            for load, reply in zip(loads, again[: len(loads)], strict=True):
+                if isinstance(reply, ReplyError):
+                    raise self._verdict(load, reply)
+            for i, reply in zip(unknown, again[len(loads) :], strict=True):
                 replies[i] = reply
 
     def _verdict(self, command: Command, reply: ReplyError) -> GraphError:
@@ -207,5 +211,6 @@ class Link:
             raise ShardUnavailable("the shard's instance is not ready")
 
 
-def _code(reply: Reply) -> str | None:
-    return reply.code if isinstance(reply, ReplyError) else None
+def _is_unknown(reply: Reply) -> bool:
+    """Whether the node lacks a function: it is new, or FUNCTION FLUSH emptied it."""
+    return isinstance(reply, ReplyError) and str(reply) == "ERR Function not found"

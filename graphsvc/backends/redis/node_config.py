@@ -56,7 +56,9 @@ def settings_problem(found: Mapping[bytes, bytes]) -> str | None:
     ]
     if not differing:
         return None
-    return f"{'; '.join(differing)}: set that in its configuration (and by CONFIG SET, if it must not restart)"
+    return (
+        f"{'; '.join(differing)}: set that in its configuration (and by CONFIG SET, if it must not restart)"
+    )
 
 
 def configured_port(config: str) -> int | None:

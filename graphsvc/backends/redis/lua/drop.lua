@@ -1,16 +1,14 @@
 -- Removes edges of a list, the oldest first: one step, after which the list is a good one with the rest.
 --
--- KEYS[1]   the list
--- ARGV[1]   sealed blocks to be removed at most
+-- keys[1]   the list
+-- args[1]   sealed blocks to be removed at most
 --
 -- Answers, of the one list, {edges removed, edges left}.
 
-local most_blocks = tonumber(ARGV[1])
-
 -- Takes leave of the oldest sealed blocks; how many edges they had.
-local function drop_oldest(head)
+local function drop_oldest(head, most_blocks)
   check_directory(head)
-  local separators = call('ZRANGE', directory_of(head), 0, most_blocks - 1)
+  local separators = redis.call('ZRANGE', directory_of(head), 0, most_blocks - 1)
   local keys, edges = {}, 0
   for i, separator in ipairs(separators) do
     local block = open_sealed(head, separator)
@@ -19,27 +17,29 @@ local function drop_oldest(head)
   end
   if head.indexed then
     -- Name by name would take long, and a list is a good one without its index.
-    call('UNLINK', index_of(head))
+    redis.call('UNLINK', index_of(head))
     head.indexed = false
   end
-  call('DEL', unpack(keys))
+  redis.call('DEL', unpack(keys))
   leave_oldest(head, #keys)
   head.edges = head.edges - edges
   return edges
 end
 
-local function drop(key)
+local function drop_step(key, _, args)
   local head = open_list(key)
   if not head then
     return {0, 0}
   end
-  local edges = head.long and drop_oldest(head) or 0
+  local edges = head.long and drop_oldest(head, tonumber(args[1])) or 0
   if head.blocks > 0 then
     store_totals(head)
     return {edges, size_of(head)}
   end
-  call('DEL', key)
+  redis.call('DEL', key)
   return {edges + head.rows, 0}
 end
 
-return each(drop)
+local function drop(keys, args)
+  return each(keys, drop_step, args)
+end

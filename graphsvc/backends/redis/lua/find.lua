@@ -1,20 +1,16 @@
 -- Finds the time of an edge by its id, in bounded steps, the newest blocks first.
 --
--- KEYS[1]   the list
--- ARGV[1]   the edge's id, 8 bytes, big-endian
--- ARGV[2]   blocks to be searched at most
--- ARGV[3]   where the step before ended: its second answer; empty at the beginning
+-- keys[1]   the list
+-- args[1]   the edge's id, 8 bytes, big-endian
+-- args[2]   blocks to be searched at most
+-- args[3]   where the step before ended: its second answer; empty at the beginning
 --
 -- Answers, of the one list, {time, separator}: 0 where it was not found, and the separator from which to go on; empty: no more.
 
-local high, low = from_bytes('>I4I4', ARGV[1])
-local most_blocks = tonumber(ARGV[2])
-local bound = ARGV[3]
-
-local function find_in_sealed(head)
+local function find_in_sealed(head, high, low, most_blocks, bound)
   check_directory(head)
   local from = bound == '' and '+' or '(' .. bound
-  local separators = call('ZREVRANGEBYLEX', directory_of(head), from, '-', 'LIMIT', 0, most_blocks)
+  local separators = redis.call('ZREVRANGEBYLEX', directory_of(head), from, '-', 'LIMIT', 0, most_blocks)
   for _, separator in ipairs(separators) do
     local block = open_sealed(head, separator)
     local row = find_id(block, high, low)
@@ -25,7 +21,9 @@ local function find_in_sealed(head)
   return {0, #separators == most_blocks and separators[most_blocks] or ''}
 end
 
-local function find_time(key)
+local function find_edge(key, _, args)
+  local high, low = id_from_bytes(8, args[1], 1)
+  local bound = args[3]
   local head = open_list(key)
   if not head or (head.indexed and not index_has(head, high, low)) then
     return {0, ''}
@@ -34,7 +32,9 @@ local function find_time(key)
   if row then
     return {time_at(head, row), ''}
   end
-  return head.long and find_in_sealed(head) or {0, ''}
+  return head.long and find_in_sealed(head, high, low, tonumber(args[2]), bound) or {0, ''}
 end
 
-return each(find_time)
+local function find_time(keys, args)
+  return each(keys, find_edge, args)
+end

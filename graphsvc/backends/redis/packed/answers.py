@@ -1,7 +1,7 @@
 """What replies about a list mean: decisions only, no I/O.
 
-Each raises `Damage` where what a reply shows is no good part of a list, and where replies do not fit together,
-which may only mean that the list changed between them.
+Each raises `Damage` where what a reply shows is no good part of a list, and where replies do not fit
+together, which may only mean that the list changed between them.
 """
 
 import re
@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from graphsvc.backends.redis.connection import Command, Reply, ReplyError
-from graphsvc.backends.redis.packed.block import Block, Damage, check_order, rows_to_columns
+from graphsvc.backends.redis.packed.block import Block, Damage
 from graphsvc.backends.redis.packed.ids import SENTINEL, ShortIds
 from graphsvc.backends.redis.packed.keys import directory_key, index_key, list_key
-from graphsvc.model.edges import ListRef, Order, Page
+from graphsvc.model.edges import ListRef
 
 _SCRIPT_PLACE = re.compile(r" script: [0-9a-f]{40}.*$")
-_CHUNK_HEADER = 9
 
 
 class Asked(NamedTuple):
@@ -72,35 +71,6 @@ def contains_answer(replies: Sequence[Reply], wanted: Sequence[int], ids: ShortI
     if names != head.size + 1:
         raise Damage(f"the index holds {names} names instead of {head.size + 1}")
     return [mark == 1 for mark in marks[1:]]
-
-
-def newest_page(head_data: bytes | None, limit: int, ids: ShortIds) -> Page | None:
-    """The newest page out of the head alone; None where it does not tell all."""
-    if head_data is None:
-        return None
-    head = Block(head_data, "the head")
-    if head.long and head.rows < limit:
-        return None
-    found, times = head.columns(ids, max(0, head.rows - limit))
-    check_order(found, times, "the head")
-    return Page(found[::-1], times[::-1], more=head.size > limit, size=head.size)
-
-
-def page_of(answer: Sequence[Reply], order: Order, ids: ShortIds) -> Page:
-    """The page that the script page.lua answered with."""
-    size, more, *chunks = answer
-    found: list[int] = []
-    times: list[int] = []
-    newest_first = order is Order.NEWEST_FIRST
-    for chunk in chunks[::-1] if newest_first else chunks:
-        base_us = int.from_bytes(chunk[2:_CHUNK_HEADER], "big")
-        part_ids, part_times = rows_to_columns(chunk[_CHUNK_HEADER:], base_us, chunk[0], chunk[1], ids)
-        found += part_ids
-        times += part_times
-    check_order(found, times, "one of its blocks")
-    if newest_first:
-        found, times = found[::-1], times[::-1]
-    return Page(found, times, more=bool(more), size=size)
 
 
 def _asked(list_ref: ListRef, words: Sequence[tuple[str | bytes | int, ...]]) -> Asked:

@@ -47,6 +47,7 @@ sealed blocks, holds one name an edge (see ids.py) and the sentinel, and is a se
 
 import struct
 from bisect import bisect_left
+from itertools import pairwise
 from typing import NamedTuple
 
 from graphsvc.backends.redis.packed.ids import LONG_BYTES, SHORT_BYTES, ShortIds
@@ -78,6 +79,9 @@ class Totals(NamedTuple):
     next: int = 0
 
 
+NO_TOTALS = Totals()
+
+
 class Block:
     """A block in hand: its header, and its rows by position. Raises `Damage` where it is none."""
 
@@ -102,7 +106,7 @@ class Block:
             raise Damage(f"{part} is cut short: {len(data)} bytes")
         self.form, length, base, check = _HEADER.unpack_from(data)
         self.base_us = int.from_bytes(base, "big")
-        self.header, self.totals = _HEADER.size, Totals()
+        self.header, self.totals = _HEADER.size, NO_TOTALS
         if self.form & LONG and len(data) >= _HEADER.size + _TOTALS.size:
             self.header += _TOTALS.size
             self.totals = Totals(*_TOTALS.unpack_from(data, _HEADER.size))
@@ -112,9 +116,9 @@ class Block:
             raise Damage(f"{part} has {len(data)} bytes instead of {length}")
         if bool(self.form & HEAD) != (part == "the head"):
             raise Damage(f"{part} is not the kind of block that belongs there")
-        self.time_width = NARROWEST_TIME + (self.form & 3)
+        self.time_width: int = NARROWEST_TIME + (self.form & 3)
         self.id_width = LONG_BYTES if self.form & WIDE_IDS else SHORT_BYTES
-        self.row = self.time_width + self.id_width
+        self.row: int = self.time_width + self.id_width
         slots = range(self.header, len(data) - self.row + 1, self.row)
         self.rows = bisect_left(slots, 1, key=lambda at: not data[at])
         if not self.rows:
@@ -143,9 +147,8 @@ class Block:
         first = self.header + self.time_width
         at = self.data.find(packed, first)
         while at >= 0:
-            row, aside = divmod(at - first, self.row)
-            if not aside:
-                return row
+            if not (at - first) % self.row:
+                return (at - first) // self.row
             at = self.data.find(packed, at + 1)
         return -1
 
@@ -153,6 +156,19 @@ class Block:
         """The time of a row."""
         at = self.header + row * self.row
         return self.base_us + int.from_bytes(self.data[at : at + self.time_width], "big")
+
+    def position(self, cursor: Cursor, ids: ShortIds) -> int:
+        """How many rows stand before an edge."""
+        row = bisect_left(range(self.rows), cursor.time_us, key=self.time_of)
+        while row < self.rows and self.time_of(row) == cursor.time_us and self.id_of(row, ids) < cursor.id:
+            row += 1
+        return row
+
+    def id_of(self, row: int, ids: ShortIds) -> int:
+        """The id of a row."""
+        at = self.header + row * self.row + self.time_width
+        stored = int.from_bytes(self.data[at : at + self.id_width], "big")
+        return stored if self.id_width == LONG_BYTES else ids.lengthen(stored)
 
     def columns(self, ids: ShortIds, first: int = 0, end: int | None = None) -> tuple[list[int], list[int]]:
         """Ids and times of rows, oldest first."""
@@ -176,7 +192,7 @@ def rows_to_columns(
 def check_order(found_ids: list[int], times_us: list[int], part: str) -> None:
     """Raise `Damage` where edges, oldest first, are not in their order: each is there once, and sorted."""
     edges = list(zip(times_us, found_ids, strict=True))
-    for earlier, later in zip(edges, edges[1:], strict=False):
+    for earlier, later in pairwise(edges):
         if earlier >= later:
             raise Damage(f"{part} has rows out of order")
 
@@ -197,7 +213,7 @@ class Frame(NamedTuple):
 
 
 def encode_block(
-    edges: list[Cursor], frame: Frame, ids: ShortIds, length: int, flags: int, totals: Totals = Totals()
+    edges: list[Cursor], frame: Frame, ids: ShortIds, length: int, flags: int, totals: Totals = NO_TOTALS
 ) -> bytes:
     """A block of these edges, oldest first.
 
@@ -242,6 +258,11 @@ class Separator(NamedTuple):
     def packed(self) -> bytes:
         """As it stands in the directory."""
         return _SEPARATOR.pack(self.time_us.to_bytes(7, "big"), self.id, self.number)
+
+
+def mark_of(edge: Cursor) -> bytes:
+    """A separator without its number: what an edge is looked up by."""
+    return _SEPARATOR.pack(edge.time_us.to_bytes(7, "big"), edge.id, 0)[: len(OLDEST)]
 
 
 def decode_separator(entry: bytes) -> Separator:

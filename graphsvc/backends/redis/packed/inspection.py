@@ -1,11 +1,11 @@
 """Inspecting a list: how it is stored, and whether all of it is as it should be.
 
 A list is read run by run, each run of sealed blocks in one picture with head, directory and index, so what is
-seen of it belongs together whatever is written meanwhile. What concerns more than one run (is an id in two of
-them, does their sum agree with the head) does not: such a problem counts when it is found twice.
+seen in it belongs together whatever is written meanwhile. What concerns more than one run (is an id in two of
+them, does their sum agree with the head) does not: that is a suspicion, which counts when it is found twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from graphsvc.backends.redis.link import Link
 from graphsvc.backends.redis.packed.block import Damage
@@ -22,7 +22,7 @@ from graphsvc.backends.redis.packed.pictures import (
     numbers_in,
 )
 from graphsvc.backends.redis.packed.survey import MOST_PROBLEMS, Survey
-from graphsvc.backends.redis.packed.verification import Problem, check_readable
+from graphsvc.backends.redis.packed.verification import check_readable
 from graphsvc.model.edges import ListRef
 from graphsvc.model.list_inspection import ListForm, ListInspection, StoredKey
 
@@ -31,7 +31,7 @@ SHOWN_BLOCKS = 100
 RUN = 16
 """Sealed blocks of one picture: a millisecond's work for the node, and for this process."""
 PASSES = 3
-"""Readings of a list whose problems are not the same in two of them, or that changes."""
+"""Readings at most of a list in which something is suspected; of a very long one 2."""
 PROBED_NUMBERS = 1_000
 """Block numbers that are looked for where no head tells how many were given."""
 MOST_NUMBERS = 1_000_000
@@ -42,9 +42,10 @@ _NUMBERS_A_STEP = 5_000
 async def inspect_list(link: Link, list_ref: ListRef, ids: ShortIds, *, check: bool) -> ListInspection:
     """How a list is stored.
 
-    With `check` every part of it is verified, in bounded memory and many small steps, which for 10 million
-    edges take a quarter of a minute, or twice that where something is found. Without it the head and the newest and oldest blocks are read, and of a list with more
-    blocks the bytes are what they would be if all were like those.
+    With `check` every part of it is verified, in bounded memory and many small steps: for ten million edges
+    they take a quarter of a minute, and as long again where something is suspected. Without it the head and
+    the newest and oldest blocks are read, and the bytes of a list with more blocks are what they would be if
+    all were like those.
 
     Args:
         link: to the list's instance.
@@ -76,18 +77,21 @@ async def _glance(reader: Reader, list_ref: ListRef) -> ListInspection:
 
 
 async def _check(reader: Reader, list_ref: ListRef, ids: ShortIds) -> ListInspection:
-    earlier: dict[str, Problem] = {}
-    for _ in range(PASSES):
+    seen: set[Hashable] = set()
+    for number in range(1, PASSES + 1):
         survey, picture = await _survey(reader, ids)
-        confirmed = [problem for what, problem in survey.problems.items() if what in earlier]
-        # A very long list changes all the time, and takes too long to be read again only for that.
-        again = survey.list_changed and not survey.very_long
-        if len(confirmed) == len(survey.problems) and not again:
+        doubtful = survey.suspicions.keys() - seen
+        if not doubtful or (survey.very_long and number > 1):
             break
-        earlier |= survey.problems
-    described = _described(list_ref, reader.head_key, picture, survey.newest, survey.oldest, survey.memory)
-    return described._replace(
-        checked=True, problems=tuple(map(str, confirmed)), unchecked=tuple(survey.unchecked)
+        seen |= doubtful
+    confirmed = [problem for what, problem in survey.suspicions.items() if what not in doubtful]
+    unchecked = [f"{survey.suspicions[what]} (seen once, while the list changed)" for what in doubtful]
+    return _described(
+        list_ref, reader.head_key, picture, survey.newest, survey.oldest, survey.memory
+    )._replace(
+        checked=True,
+        problems=tuple(map(str, [*survey.problems.values(), *confirmed]))[:MOST_PROBLEMS],
+        unchecked=(*survey.unchecked, *unchecked),
     )
 
 

@@ -102,7 +102,7 @@ class Reader:
         """A picture with the sealed blocks of ranges of the directory.
 
         What stands in the directory is known only when it was read, so it is read again together with the
-        blocks. One that came in between, of a list that changes, is missing in `blocks`.
+        blocks. Of a list that changes, a block that came in between is not among `blocks`.
 
         Args:
             ranges: what ZRANGE takes behind the key.
@@ -148,16 +148,17 @@ class Reader:
             [Command(self._shard, words) for words in (("MULTI",), *commands, ("EXEC",))]
         )
         answers = iter(replies[-1])
+        head, directory_found, index_found = _block(answers), _directory(answers), _index(answers)
+        entries = list(dict.fromkeys(each for _ in ranges for each in _items(next(answers))))
+        blocks = {number: _block(answers) for number in numbers}
         return Picture(
-            head=_block(answers),
-            directory=_directory(answers),
-            index=_index(answers),
-            entries=list(dict.fromkeys(each for _ in ranges for each in _items(next(answers)))),
-            blocks={number: _block(answers) for number in numbers},
+            head,
+            directory_found,
+            index_found,
+            entries,
+            {number: blocks[number] for number in numbers_in(entries) if number in blocks},
             # An index that is of a wrong type has no names.
-            indexed=dict(
-                zip(ids, (bool(each) for answer in answers for each in _items(answer)), strict=False)
-            ),
+            dict(zip(ids, (bool(each) for answer in answers for each in _items(answer)), strict=False)),
         )
 
     def _ids_in(self, picture: Picture) -> list[int]:

@@ -1,9 +1,9 @@
 """A survey: what one reading of a whole list found, run by run. Decisions only, no I/O."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
-from graphsvc.backends.redis.packed.block import Block, Damage, Separator, Totals, decode_separator
+from graphsvc.backends.redis.packed.block import Block, Damage, Separator, decode_separator
 from graphsvc.backends.redis.packed.ids import ShortIds
 from graphsvc.backends.redis.packed.pictures import (
     HEAD_NAME,
@@ -37,13 +37,15 @@ class Survey:
         """`newest` sealed blocks are kept, to be shown."""
         self._ids = ids
         self._seen_ids: set[int] | None = set()
-        self._totals: set[Totals] = set()
         self._last_entry: bytes | None = None
         self._unread = False
-        self._block_came = False  # when the others of its run were asked for already
+        self._content = 0
         self._edges = 0
         self.problems: dict[str, Problem] = {}
-        """By what they are; at most `MOST_PROBLEMS`."""
+        """By what they are; at most `MOST_PROBLEMS`, and so of the suspicions."""
+        self.suspicions: dict[Hashable, Problem] = {}
+        """Problems that may only be seen because the list changed; those of another survey have the same keys
+        if they are the same."""
         self.unchecked: dict[str, None] = {}
         """What could not be verified, and why; in order."""
         self.numbers: set[int] = set()
@@ -52,11 +54,6 @@ class Survey:
         self.oldest: StoredBlock | None = None
         self.memory = 0
         """Bytes of all sealed blocks."""
-
-    @property
-    def list_changed(self) -> bool:
-        """Whether sealed blocks changed meanwhile."""
-        return self._block_came or len(self._totals) > 1
 
     @property
     def very_long(self) -> bool:
@@ -70,11 +67,9 @@ class Survey:
         the head.
         """
         head = picture.readable_head()
-        if head is not None:
-            self._totals.add(head.totals)
-            if not head.long:  # what stands in a directory then is not of the list
-                self.numbers.update(numbers_in(picture.entries))
-                return
+        if head is not None and not head.long:  # what stands in a directory then is not of the list
+            self.numbers.update(numbers_in(picture.entries))
+            return
         for at, entry in enumerate(picture.entries[:length]):
             self._note(check_entry(entry, self._last_entry, head.totals.next if head else None))
             self._last_entry = entry
@@ -82,7 +77,7 @@ class Survey:
             if separator is None:
                 self._unread = True
             elif separator.number in self.numbers:
-                self._note([Problem(f"the directory names {block_name(separator.number)} twice")])
+                self._suspect(Problem(f"the directory names {block_name(separator.number)} twice"))
             else:
                 self.numbers.add(separator.number)
                 self._add_block(picture, separator, *self._end_of(picture, head, at))
@@ -90,9 +85,9 @@ class Survey:
     def add_strays(self, numbers: Iterable[int], picture: Picture) -> None:
         """Sealed blocks that exist, and are not in the directory."""
         for number in numbers:
-            self._note([Problem(f"{block_name(number)} exists, but is not in the directory")])
+            self._suspect(Problem(f"{block_name(number)} exists, but is not in the directory"))
             if picture.head.type == NO_KEY:
-                self._note([Problem(f"{HEAD_NAME} is missing, but there are sealed blocks")])
+                self._suspect(Problem(f"{HEAD_NAME} is missing, but there are sealed blocks"))
 
     def finish(self, picture: Picture) -> None:
         """Head, directory and index, as they were with the last run."""
@@ -108,20 +103,17 @@ class Survey:
             self._check_count(head, picture)
 
     def _check_count(self, head: Block, picture: Picture) -> None:
-        counted = f"the number of edges in sealed blocks that {HEAD_NAME} tells"
         if self._unread or picture.directory.type != "zset":
-            self.unchecked[f"{counted}: not all of them can be read"] = None
-        elif self.list_changed:
-            self.unchecked[f"{counted}: the list changed meanwhile"] = None
+            self.unchecked[
+                f"the number of edges in sealed blocks that {HEAD_NAME} tells: not all of them can be read"
+            ] = None
         elif head.totals.edges != self._edges:
-            self._note(
-                [
-                    Problem(
-                        f"{HEAD_NAME} tells a wrong number of edges in sealed blocks",
-                        f"{head.totals.edges:,}, but they have {self._edges:,}",
-                    )
-                ]
+            problem = Problem(
+                f"{HEAD_NAME} tells a wrong number of edges in sealed blocks",
+                f"{head.totals.edges:,}, but they have {self._edges:,}",
             )
+            # Writes may well make the sum wrong in every survey. Two that saw the same saw it at one moment.
+            self._suspect(problem, (problem.what, head.totals, self._content))
 
     def _end_of(self, picture: Picture, head: Block | None, at: int) -> tuple[Cursor | None, str]:
         """Before which edge the rows of the block at an entry end, if known; and what begins there."""
@@ -135,8 +127,8 @@ class Survey:
 
     def _add_block(self, picture: Picture, separator: Separator, end: Cursor | None, newer: str) -> None:
         stored = picture.blocks.get(separator.number)
-        if stored is None:
-            self._block_came = True
+        self._content = hash((self._content, separator, stored and stored.data))
+        if stored is None:  # it came when the others of its run were asked for already
             return
         self.memory += stored.memory
         self.newest.append((separator.number, stored))
@@ -161,12 +153,17 @@ class Survey:
             self.unchecked[f"whether an id stands in it twice: it has more than {MOST_IDS:,} edges"] = None
         if seen is not None:
             twice = ids_standing_twice(rows.ids(self._ids), seen)
-            self._note(Problem(f"id {each} stands in it twice") for each in twice)
+            for each in twice:
+                self._suspect(Problem(f"id {each} stands in it twice"))
 
     def _note(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
             if len(self.problems) < MOST_PROBLEMS:
                 self.problems.setdefault(problem.what, problem)
+
+    def _suspect(self, problem: Problem, key: Hashable | None = None) -> None:
+        if len(self.suspicions) < MOST_PROBLEMS:
+            self.suspicions.setdefault(key or problem.what, problem)
 
 
 def _separator(entry: bytes) -> Separator | None:

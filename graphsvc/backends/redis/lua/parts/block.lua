@@ -13,6 +13,26 @@
 local HEADER, LONG_HEADER = 12, 24
 local LONG, INDEXED, HEAD, WIDE_IDS = 128, 64, 8, 4
 local NARROWEST_TIME, WIDEST_TIME = 4, 7
+local TIME_FORMAT, LEAST_TIME, TIMES = {}, {}, {} -- of a width: for struct; the least value; how many values
+for width = NARROWEST_TIME, WIDEST_TIME do
+  TIME_FORMAT[width] = '>I' .. width
+  LEAST_TIME[width] = 256 ^ (width - 1)
+  TIMES[width] = 256 ^ width - LEAST_TIME[width]
+end
+
+
+-- What a form says; the first byte of a header.
+local FORMS = {}
+for form = 0, 255 do
+  local flags = (form - form % 4) / 4 -- time width aside
+  FORMS[form] = {
+    time_width = form % 4 + NARROWEST_TIME,
+    id_width = flags % 2 == 1 and 8 or 4,
+    head = flags % 4 >= 2,
+    indexed = flags % 32 >= 16,
+    long = flags >= 32,
+  }
+end
 
 local function damaged(what)
   error({err = 'DAMAGED ' .. what})
@@ -49,20 +69,22 @@ local function header_of(block, length)
   if block.head then form = form + HEAD end
   if block.indexed then form = form + INDEXED end
   if not block.long then
-    return to_bytes('>BI2I7I2', form, length, block.base, checksum(form, length, block.base, 0, 0, 0))
+    return struct.pack('>BI2I7I2', form, length, block.base, checksum(form, length, block.base, 0, 0, 0))
   end
   form = form + LONG
   local check = checksum(form, length, block.base, block.edges, block.blocks, block.next)
-  return to_bytes(
+  return struct.pack(
     '>BI2I7I2I4I4I4', form, length, block.base, check, block.edges, block.blocks, block.next
   )
 end
 
-local function count_rows(block)
-  local data, header, row = block.data, block.header, block.row
-  local low, high = 0, floor((#data - header) / row)
+-- The rows end where one would begin with 0.
+local function count_rows(data, header, row)
+  local byte = string.byte
+  local low, high = 0, math.floor((#data - header) / row)
   while low < high do
-    local middle = floor((low + high) / 2)
+    local sum = low + high
+    local middle = (sum - sum % 2) / 2
     if byte(data, header + middle * row + 1) == 0 then high = middle else low = middle + 1 end
   end
   return low
@@ -77,44 +99,40 @@ local function open(key, part)
   if #data < HEADER then
     damaged(part .. ' is cut short')
   end
-  local form, length, base, check = from_bytes('>BI2I7I2', data)
-  local block = {
-    key = key, part = part, data = data, base = base, header = HEADER,
-    long = false, indexed = false, head = false, edges = 0, blocks = 0, next = 0, id_width = 4,
-  }
-  local rest = form
-  if rest >= LONG then
-    rest = rest - LONG
-    block.long = true
+  local number, length, base, check = struct.unpack('>BI2I7I2', data)
+  local form = FORMS[number]
+  local header, edges, blocks, next_number = HEADER, 0, 0, 0
+  if form.long then
+    header = LONG_HEADER
     if #data < LONG_HEADER then
       damaged(part .. ' is cut short')
     end
-    block.header = LONG_HEADER
-    block.edges, block.blocks, block.next = from_bytes('>I4I4I4', data, HEADER + 1)
+    edges, blocks, next_number = struct.unpack('>I4I4I4', data, HEADER + 1)
   end
-  if rest >= INDEXED then rest = rest - INDEXED block.indexed = true end
-  if rest >= HEAD then rest = rest - HEAD block.head = true end
-  if rest >= WIDE_IDS then rest = rest - WIDE_IDS block.id_width = 8 end
-  block.time_width = rest + NARROWEST_TIME
-  block.row = block.time_width + block.id_width
-  if check ~= checksum(form, length, base, block.edges, block.blocks, block.next) then
+  if check ~= checksum(number, length, base, edges, blocks, next_number) then
     damaged(part .. ' has a header that contradicts itself')
   end
   if length ~= #data then
     damaged(part .. ' has ' .. #data .. ' bytes instead of ' .. length)
   end
-  if block.head ~= (part == 'the head') then
+  if form.head ~= (part == 'the head') then
     damaged(part .. ' is not the kind of block that belongs there')
   end
-  block.rows = count_rows(block)
-  if block.rows == 0 then
+  local row = form.time_width + form.id_width
+  local rows = count_rows(data, header, row)
+  if rows == 0 then
     damaged(part .. ' has no rows')
   end
-  return block
+  return {
+    key = key, part = part, data = data, head = form.head, long = form.long, indexed = form.indexed,
+    time_width = form.time_width, id_width = form.id_width, base = base, row = row,
+    header = header, rows = rows, edges = edges, blocks = blocks, next = next_number,
+  }
 end
 
 local function time_at(block, row)
-  return block.base + from_bytes('>I' .. block.time_width, block.data, block.header + row * block.row + 1)
+  local at = block.header + row * block.row + 1
+  return block.base + struct.unpack(TIME_FORMAT[block.time_width], block.data, at)
 end
 
 local function id_at(block, row)
@@ -123,7 +141,7 @@ end
 
 -- Rows from one up to, not including, another, as they are stored.
 local function rows_between(block, first, last)
-  return sub(block.data, block.header + first * block.row + 1, block.header + last * block.row)
+  return string.sub(block.data, block.header + first * block.row + 1, block.header + last * block.row)
 end
 
 -- Whether a row stands before an edge in the order of lists.
@@ -142,9 +160,17 @@ local function position(block, time, high, low)
   if row_before(block, last - 1, time, high, low) then
     return last
   end
+  local unpack_time, format, data = struct.unpack, TIME_FORMAT[block.time_width], block.data
+  local begin, row, offset = block.header + 1, block.row, time - block.base
   while first < last do
-    local middle = floor((first + last) / 2)
-    if row_before(block, middle, time, high, low) then first = middle + 1 else last = middle end
+    local sum = first + last
+    local middle = (sum - sum % 2) / 2
+    local its_offset = unpack_time(format, data, begin + middle * row)
+    if its_offset < offset or (its_offset == offset and row_before(block, middle, time, high, low)) then
+      first = middle + 1
+    else
+      last = middle
+    end
   end
   return first
 end
@@ -165,23 +191,24 @@ local function find_id(block, high, low)
     return nil
   end
   local first = block.header + block.time_width + 1
-  local at = find(block.data, wanted, first, true)
+  local at = string.find(block.data, wanted, first, true)
   while at do
     local row = (at - first) / block.row
-    if row == floor(row) then
+    if row == math.floor(row) then
       return row
     end
-    at = find(block.data, wanted, at + 1, true)
+    at = string.find(block.data, wanted, at + 1, true)
   end
 end
 
 local function row_bytes(block, time, high, low)
-  return to_bytes('>I' .. block.time_width, time - block.base) .. id_to_bytes(block.id_width, high, low)
+  return struct.pack(TIME_FORMAT[block.time_width], time - block.base)
+    .. id_to_bytes(block.id_width, high, low)
 end
 
 -- Whether times from lowest to highest fit a width. Of its values those with a first byte of 0 are not used.
 local function times_fit(width, lowest, highest)
-  return highest - lowest < 256 ^ width - 256 ^ (width - 1)
+  return highest - lowest < TIMES[width]
 end
 
 -- The narrowest width, from `narrowest` on, that holds these times, and a base. Where the width has room to
@@ -195,9 +222,9 @@ local function time_frame(narrowest, lowest, highest, below)
     return width, 0 -- all times from 2000 to 2100 fit it so
   end
   if below then
-    return width, highest - 256 ^ width + 1
+    return width, highest - LEAST_TIME[width] - TIMES[width] + 1
   end
-  return width, lowest - 256 ^ (width - 1)
+  return width, lowest - LEAST_TIME[width]
 end
 
 -- Rows of a block, rewritten for another frame.
@@ -206,14 +233,14 @@ local function recode(block, first, last, time_width, id_width, base)
   if time_width == block.time_width and id_width == block.id_width and base == block.base then
     return rows
   end
-  local from, to, shift = '>I' .. block.time_width, '>I' .. time_width, block.base - base
+  local from, to, shift = TIME_FORMAT[block.time_width], TIME_FORMAT[time_width], block.base - base
   local recoded = {}
   for at = 1, #rows, block.row do
-    local id = sub(rows, at + block.time_width, at + block.row - 1)
+    local id = string.sub(rows, at + block.time_width, at + block.row - 1)
     if id_width ~= block.id_width then
       id = id_to_bytes(id_width, id_from_bytes(block.id_width, id, 1))
     end
-    recoded[#recoded + 1] = to_bytes(to, from_bytes(from, rows, at) + shift) .. id
+    recoded[#recoded + 1] = struct.pack(to, struct.unpack(from, rows, at) + shift) .. id
   end
   return table.concat(recoded)
 end
@@ -222,7 +249,7 @@ end
 -- be stored as a whole.
 local function reframe(block, time_width, id_width, base)
   local rows = recode(block, 0, block.rows, time_width, id_width, base)
-  block.data = sub(block.data, 1, block.header) .. rows
+  block.data = string.sub(block.data, 1, block.header) .. rows
   block.time_width, block.id_width, block.base = time_width, id_width, base
   block.row = time_width + id_width
 end
@@ -231,8 +258,8 @@ end
 local function make_fit(block, narrowest, time, high, low)
   local offset = time - block.base
   local id_width = (block.id_width == 8 or not shorten(high, low)) and 8 or 4
-  local least = 256 ^ (block.time_width - 1)
-  if id_width == block.id_width and offset >= least and offset < 256 * least then
+  local least = LEAST_TIME[block.time_width]
+  if id_width == block.id_width and offset >= least and offset < least + TIMES[block.time_width] then
     return
   end
   local lowest, highest = time_at(block, 0), time_at(block, block.rows - 1)
@@ -245,8 +272,8 @@ end
 -- Stores a block as a whole, with these rows.
 local function store(block, rows)
   local length = fit(block.header + #rows)
-  local free = rep('\0', length - block.header - #rows)
-  call('SET', block.key, header_of(block, length) .. rows .. free)
+  local free = string.rep('\0', length - block.header - #rows)
+  redis.call('SET', block.key, header_of(block, length) .. rows .. free)
 end
 
 -- Replaces the rows from one on. Only what changes is written, unless the string has to grow, or may shrink
@@ -255,14 +282,14 @@ local function replace_rows(block, first, tail)
   local begin = block.header + first * block.row
   local needed, length = begin + #tail, #block.data
   local vacated = block.header + block.rows * block.row - needed
-  if needed > length or (vacated > 0 and fit(needed + floor(needed / 8)) < length) then
+  if needed > length or (vacated > 0 and fit(needed + math.floor(needed / 8)) < length) then
     store(block, rows_between(block, 0, first) .. tail)
   else
-    call('SETRANGE', block.key, begin, tail .. rep('\0', vacated))
+    redis.call('SETRANGE', block.key, begin, tail .. string.rep('\0', vacated))
   end
 end
 
 -- Writes the header anew, where only totals changed.
 local function store_totals(head)
-  call('SETRANGE', head.key, 0, header_of(head, #head.data))
+  redis.call('SETRANGE', head.key, 0, header_of(head, #head.data))
 end

@@ -1,10 +1,10 @@
 -- The directory: a sorted set of separators, by which the sealed block of an edge is found.
 
-local OLDEST = rep('\0', 15) -- what the separator of the oldest block begins with
+local OLDEST = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' -- what the separator of the oldest block begins with
 
 -- A separator without its number: what an edge is looked up by.
 local function mark_of(time, high, low)
-  return to_bytes('>I7I4I4', time, high, low)
+  return struct.pack('>I7I4I4', time, high, low)
 end
 
 local function directory_of(head)
@@ -21,7 +21,7 @@ end
 -- The separator of the block that an edge before the head belongs to.
 local function separator_of(head, time, high, low)
   local bound = '[' .. mark_of(time, high, low) .. '\255\255\255\255'
-  local found = call('ZREVRANGEBYLEX', directory_of(head), bound, '-', 'LIMIT', 0, 1)[1]
+  local found = redis.call('ZREVRANGEBYLEX', directory_of(head), bound, '-', 'LIMIT', 0, 1)[1]
   if not found then
     damaged('the directory has no oldest block')
   end
@@ -29,15 +29,15 @@ local function separator_of(head, time, high, low)
 end
 
 local function newest_separator(head)
-  return call('ZREVRANGEBYLEX', directory_of(head), '+', '-', 'LIMIT', 0, 1)[1]
+  return redis.call('ZREVRANGEBYLEX', directory_of(head), '+', '-', 'LIMIT', 0, 1)[1]
 end
 
 local function older_separator(head, separator)
-  return call('ZREVRANGEBYLEX', directory_of(head), '(' .. separator, '-', 'LIMIT', 0, 1)[1]
+  return redis.call('ZREVRANGEBYLEX', directory_of(head), '(' .. separator, '-', 'LIMIT', 0, 1)[1]
 end
 
 local function newer_separator(head, separator)
-  return call('ZRANGEBYLEX', directory_of(head), '(' .. separator, '+', 'LIMIT', 0, 1)[1]
+  return redis.call('ZRANGEBYLEX', directory_of(head), '(' .. separator, '+', 'LIMIT', 0, 1)[1]
 end
 
 local function block_key(head, number)
@@ -46,15 +46,19 @@ end
 
 -- The sealed block of a separator.
 local function open_sealed(head, separator)
-  local number = from_bytes('>I4', separator, #OLDEST + 1)
+  local number = struct.unpack('>I4', separator, #OLDEST + 1)
   local part = string.format('block %d', number)
-  return open(block_key(head, number), part) or damaged(part .. ' is missing')
+  local block = open(block_key(head, number), part) or damaged(part .. ' is missing')
+  if time_at(block, 0) < struct.unpack('>I7', separator) then
+    damaged(part .. ' has edges before its separator')
+  end
+  return block
 end
 
 -- Enters a new sealed block in the head in hand, which has to be stored then; its number.
 local function enter_block(head, mark)
   local number = head.next
-  call('ZADD', directory_of(head), 0, mark .. to_bytes('>I4', number))
+  redis.call('ZADD', directory_of(head), 0, mark .. struct.pack('>I4', number))
   head.blocks = head.blocks + 1
   head.next = number + 1
   return number
@@ -63,22 +67,22 @@ end
 -- Removes the separators of so many of the oldest blocks, and makes the next one the oldest.
 local function leave_oldest(head, blocks)
   local directory = directory_of(head)
-  call('ZREMRANGEBYRANK', directory, 0, blocks - 1)
+  redis.call('ZREMRANGEBYRANK', directory, 0, blocks - 1)
   head.blocks = head.blocks - blocks
-  local oldest = call('ZRANGE', directory, 0, 0)[1]
+  local oldest = redis.call('ZRANGE', directory, 0, 0)[1]
   if oldest then
-    call('ZREM', directory, oldest)
-    call('ZADD', directory, 0, OLDEST .. sub(oldest, #OLDEST + 1))
+    redis.call('ZREM', directory, oldest)
+    redis.call('ZADD', directory, 0, OLDEST .. string.sub(oldest, #OLDEST + 1))
   end
 end
 
 -- Removes a sealed block and its separator; the head in hand has to be stored then.
 local function leave_block(head, separator, block)
-  call('DEL', block.key)
-  if sub(separator, 1, #OLDEST) == OLDEST then
+  redis.call('DEL', block.key)
+  if string.sub(separator, 1, #OLDEST) == OLDEST then
     leave_oldest(head, 1)
   else
-    call('ZREM', directory_of(head), separator)
+    redis.call('ZREM', directory_of(head), separator)
     head.blocks = head.blocks - 1
   end
 end

@@ -7,7 +7,7 @@ local HEAD_TIME = 6 -- the narrowest time of a head: 8.9 years, so it is seldom 
 -- The head of a list; nil: the list is empty.
 local function open_list(key)
   local head = open(key, 'the head')
-  if not head and call('EXISTS', key .. ':d') == 1 then
+  if not head and redis.call('EXISTS', key .. ':d') == 1 then
     damaged('the head is missing')
   end
   return head
@@ -30,7 +30,7 @@ local function time_of_id(head, high, low, most_blocks)
   end
   if head.long and most_blocks > 0 then
     check_directory(head)
-    for _, separator in ipairs(call('ZREVRANGE', directory_of(head), 0, most_blocks - 1)) do
+    for _, separator in ipairs(redis.call('ZREVRANGE', directory_of(head), 0, most_blocks - 1)) do
       local block = open_sealed(head, separator)
       row = find_id(block, high, low)
       if row then
@@ -48,6 +48,14 @@ local function indexed_time_of_id(head, high, low)
   return time_of_id(head, high, low, head.blocks) or damaged('the index has an id that no block has')
 end
 
+-- The time at which an id stands; in a list without index only so many sealed blocks are searched for it.
+local function standing_time(head, high, low, most_blocks)
+  if head.indexed then
+    return indexed_time_of_id(head, high, low)
+  end
+  return time_of_id(head, high, low, most_blocks)
+end
+
 -- Makes a list of one edge.
 local function create(key, time, high, low)
   local head = {
@@ -62,7 +70,7 @@ end
 local function sealed_frame(head)
   for width = NARROWEST_TIME, WIDEST_TIME do
     local row = width + head.id_width
-    local rows = floor((fit(HEADER + SEALED_ROWS * row) - HEADER) / row)
+    local rows = math.floor((fit(HEADER + SEALED_ROWS * row) - HEADER) / row)
     local lowest, highest = time_at(head, 0), time_at(head, rows - 1)
     if times_fit(width, lowest, highest) then
       local _, base = time_frame(width, lowest, highest, false)
@@ -73,7 +81,7 @@ end
 
 -- Seals the oldest rows of a head in hand that has more than it may keep.
 local function seal(head, rows, wants_index)
-  head.data = sub(head.data, 1, head.header) .. rows
+  head.data = string.sub(head.data, 1, head.header) .. rows
   head.rows = #rows / head.row
   local count, time_width, base = sealed_frame(head)
   local block = {
@@ -115,8 +123,8 @@ end
 -- at an end, so that an import in order leaves full blocks behind; else in the middle.
 local function split(head, block, at, rows)
   local count = block.rows + 1
-  local left = at == 0 and 1 or at == block.rows and at or floor(count / 2)
-  block.data = sub(block.data, 1, block.header) .. rows
+  local left = at == 0 and 1 or at == block.rows and at or math.floor(count / 2)
+  block.data = string.sub(block.data, 1, block.header) .. rows
   block.rows = count
   local mark = mark_of(time_at(block, left), id_at(block, left))
   local older, newer = rows_between(block, 0, left), rows_between(block, left, count)
@@ -168,7 +176,7 @@ end
 -- A list without sealed blocks is short, and needs no index.
 local function become_short(head)
   if head.indexed then
-    call('DEL', index_of(head))
+    redis.call('DEL', index_of(head))
   end
   head.long, head.indexed, head.header = false, false, HEADER
 end
@@ -200,13 +208,13 @@ end
 -- Takes a row out of a block in hand; nothing is written.
 local function take_out(block, row)
   local rows = rows_between(block, 0, row) .. rows_between(block, row + 1, block.rows)
-  block.data = sub(block.data, 1, block.header) .. rows
+  block.data = string.sub(block.data, 1, block.header) .. rows
   block.rows = block.rows - 1
 end
 
 local function delete_from_head(head, at)
   if head.rows == 1 and not head.long then
-    call('DEL', head.key)
+    redis.call('DEL', head.key)
   elseif head.long and head.rows <= PULL_BELOW then
     check_directory(head)
     local separator = newest_separator(head)

@@ -5,9 +5,9 @@ local SENTINEL = '-2147483648'
 -- The decimal digits of high * 2^32 + low, taken 16 bits at a time into a part above 10^9 and one below.
 local function decimal(high, low)
   local top, bottom = 0, 0
-  for _, limb in ipairs({floor(high / 65536), high % 65536, floor(low / 65536), low % 65536}) do
+  for _, limb in ipairs({math.floor(high / 65536), high % 65536, math.floor(low / 65536), low % 65536}) do
     bottom = bottom * 65536 + limb
-    local carry = floor(bottom / 1000000000)
+    local carry = math.floor(bottom / 1000000000)
     bottom = bottom - carry * 1000000000
     top = top * 65536 + carry
   end
@@ -34,19 +34,19 @@ local function index_has(head, high, low)
   if names ~= head.edges + head.rows + 1 then
     damaged('the index holds ' .. names .. ' names instead of ' .. (head.edges + head.rows + 1))
   end
-  return call('SISMEMBER', index, index_name(high, low)) == 1
+  return redis.call('SISMEMBER', index, index_name(high, low)) == 1
 end
 
 -- Notes an edge in the index, if there is one.
 local function index_add(head, high, low)
   if head.indexed then
-    call('SADD', index_of(head), index_name(high, low))
+    redis.call('SADD', index_of(head), index_name(high, low))
   end
 end
 
 local function index_remove(head, high, low)
   if head.indexed then
-    call('SREM', index_of(head), index_name(high, low))
+    redis.call('SREM', index_of(head), index_name(high, low))
   end
 end
 
@@ -56,7 +56,7 @@ local function make_index(head)
   for row = 0, head.rows - 1 do
     names[row + 2] = index_name(id_at(head, row))
   end
-  call('DEL', index_of(head))
-  call('SADD', index_of(head), unpack(names))
+  redis.call('DEL', index_of(head))
+  redis.call('SADD', index_of(head), unpack(names))
   head.indexed = true
 end
