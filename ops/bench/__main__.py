@@ -2,10 +2,12 @@
 
 import typer
 
-from ops.bench import import_edges
+from ops.bench import edge_lists, import_edges, memory
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 app.command("import")(import_edges.run)
+app.command("memory")(memory.run)
+app.command("lists")(edge_lists.run)
 
 
 @app.callback()
