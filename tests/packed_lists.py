@@ -20,11 +20,16 @@ from graphsvc.backends.redis.packed.block import (
 from graphsvc.backends.redis.packed.ids import LONG_BYTES, SENTINEL, SHORT_BYTES, ShortIds
 from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key
 from graphsvc.backends.redis.packed.pictures import Directory, Index, Picture, StoredBlock, numbers_in
-from graphsvc.model.edges import Cursor
+from graphsvc.model.edges import Cursor, ListKind, ListRef
 from graphsvc.model.ids import spread
+from graphsvc.model.list_inspection import ListInspection
 
 T0 = 1_700_000_000_000_000
 USER = 3
+ANN = spread(7, USER)
+"""A user of shard 7, whose lists these are."""
+FOLLOWING = ListRef(7, ListKind.FOLLOWING, ANN)
+FOLLOWERS = ListRef(7, ListKind.FOLLOWERS, ANN)
 SHORT_IDS = ShortIds(local_bits=19, type_code=USER)
 FREE = 16
 """Bytes behind the rows of each block."""
@@ -123,3 +128,15 @@ def _ids_in(data: bytes | None, name: str) -> list[int]:
         return Block(data or b"", name).columns(SHORT_IDS)[0]
     except Damage:
         return []
+
+
+def assert_good(found: ListInspection) -> None:
+    """The inspection checked everything and found nothing wrong."""
+    assert (found.problems, found.unchecked, found.checked) == ((), (), True)
+
+
+async def stored_in(node: Redis, key: bytes) -> bytes:
+    """The string that a key holds."""
+    data = await node.get(key)
+    assert isinstance(data, bytes)
+    return data
