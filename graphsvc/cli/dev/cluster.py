@@ -11,6 +11,7 @@ from redis.exceptions import RedisError
 
 from graphsvc.backends.coordinator import Coordinator, CoordinatorDamaged, VersionConflict
 from graphsvc.backends.redis.identity import IDENTITY_KEY, identity_record
+from graphsvc.backends.redis.node_config import STORE_SETTINGS
 from graphsvc.backends.redis.node_process import NODE_HOST, NodeError, NodeProcess, admin_client
 from graphsvc.backends.redis.server_binary import ServerBinary
 from graphsvc.cli.dev.places import free_port, port_is_free
@@ -163,6 +164,9 @@ class DevCluster:
                 # On disk before there is a map: after a power cut the two must not contradict each other.
                 await client.config_set("appendfsync", "always")
                 await client.set(IDENTITY_KEY, identity_record(self._cluster, name))
+            # A node that was left running may have been started, or changed by hand, with others.
+            for name, value in STORE_SETTINGS.items():
+                await client.config_set(name, value)
             await client.config_set("appendfsync", "everysec")
 
     async def _write_map(self) -> None:
