@@ -174,7 +174,7 @@ def _list_document(session: Session, found: pb.ListInspection) -> dict[str, obje
         "checked": found.checked,
         "problems": [session.in_users_numbers(each) for each in found.problems],
         "what_to_do": _ADVICE[ListKind(found.list)] if found.problems else None,
-        "unchecked": list(found.unchecked),
+        "unchecked": [session.in_users_numbers(each) for each in found.unchecked],
     }
 
 

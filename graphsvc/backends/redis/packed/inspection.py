@@ -84,11 +84,14 @@ async def _check(reader: Reader, list_ref: ListRef, ids: ShortIds) -> ListInspec
         if not doubtful or (survey.very_long and number > 1):
             break
         seen |= doubtful
-    confirmed = [problem for what, problem in survey.suspicions.items() if what not in doubtful]
-    unchecked = [f"{survey.suspicions[what]} (seen once, while the list changed)" for what in doubtful]
-    return _described(
-        list_ref, reader.head_key, picture, survey.newest, survey.oldest, survey.memory
-    )._replace(
+    confirmed = [problem for key, problem in survey.suspicions.items() if key not in doubtful]
+    unchecked = [
+        f"{problem} (seen once, while the list changed)"
+        for key, problem in survey.suspicions.items()
+        if key in doubtful
+    ]
+    described = _described(list_ref, reader.head_key, picture, survey.newest, survey.oldest, survey.memory)
+    return described._replace(
         checked=True,
         problems=tuple(map(str, [*survey.problems.values(), *confirmed]))[:MOST_PROBLEMS],
         unchecked=(*survey.unchecked, *unchecked),
@@ -142,17 +145,14 @@ def _described(
     head, directory, index = picture.readable_head(), picture.directory, picture.index
     stored_head = _stored_block(head_key, HEAD_NAME, picture.head)
     stored_oldest = _stored_block(b"", block_name(0), oldest) if oldest else stored_head
-    others = (
-        StoredKey(
-            directory_key(head_key).decode(), "the directory", directory.memory, directory.entries, 0, 0
-        ),
-        StoredKey(index_key(head_key).decode(), "the index", index.memory, index.names, 0, 0),
-    )
     keys = [stored_head]
-    keys += [_stored_block(block_key(head_key, number), block_name(number), each) for number, each in newest][
-        ::-1
-    ]
-    keys += others
+    for number, stored in reversed(newest):
+        keys.append(_stored_block(block_key(head_key, number), block_name(number), stored))
+    for key, part, memory, entries in (
+        (directory_key(head_key), "the directory", directory.memory, directory.entries),
+        (index_key(head_key), "the index", index.memory, index.names),
+    ):
+        keys.append(StoredKey(key.decode(), part, memory, entries, 0, 0))
     return ListInspection(
         list=list_ref,
         form=_form(picture),
