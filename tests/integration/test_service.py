@@ -247,7 +247,7 @@ async def test_metrics_tell_calls_and_commands_but_no_user(service: Service) -> 
         'graphsvc_calls_total{code="INVALID_ARGUMENT",method="FollowerGraphService/FollowUser"} 1.0' in text
     )
     assert 'graphsvc_call_seconds_count{method="FollowerGraphService/FollowUser"} 2.0' in text
-    assert 'graphsvc_redis_commands_total{command="EVALSHA",instance="instance-1"} 1.0' in text
+    assert 'graphsvc_redis_commands_total{command="FCALL",instance="instance-1"} 1.0' in text
     assert str(LOW) not in text
     assert str(HIGH) not in text
 
