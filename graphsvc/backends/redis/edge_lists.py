@@ -22,6 +22,7 @@ from graphsvc.backends.redis.packed.answers import (
     damage_of,
     size_answer,
     size_commands,
+    time_answer,
 )
 from graphsvc.backends.redis.packed.block import Damage
 from graphsvc.backends.redis.packed.ids import ShortIds
@@ -124,12 +125,14 @@ class PackedEdgeLists:
 
     async def time_of(self, list_ref: ListRef, edge_id: int) -> int:
         """See `EdgeLists.time_of`."""
-        bound = b""
-        while True:
-            arguments = (_id_bytes(edge_id), FIND_STEP, bound)
-            time_us, bound = await self._read(self._scripts.find, list_ref, arguments)
-            if time_us or not bound:
-                return int(time_us)
+        [time_us] = await self._ask(
+            [list_ref],
+            [contains_commands(list_ref, [edge_id], self._ids)],
+            lambda _, replies: time_answer(replies, edge_id, self._ids),
+        )
+        if isinstance(time_us, ListDamaged):
+            raise time_us
+        return await self._search(list_ref, edge_id) if time_us is None else time_us
 
     async def page(self, list_ref: ListRef, order: Order, after: Cursor | None, limit: int) -> Page:
         """See `EdgeLists.page`."""
@@ -240,9 +243,17 @@ class PackedEdgeLists:
             answers[i] = self._answer(lists[i], whole, partial(understand, i))
         return [answers[i] for i in range(len(asked))]
 
+    async def _search(self, list_ref: ListRef, edge_id: int) -> int:
+        bound = b""
+        while True:
+            arguments = (_id_bytes(edge_id), FIND_STEP, bound)
+            time_us, bound = await self._read(self._scripts.find, list_ref, arguments)
+            if time_us or not bound:
+                return int(time_us)
+
     async def _search_all(self, list_ref: ListRef, ids: Sequence[int]) -> list[bool] | ListDamaged:
         try:
-            return [await self.time_of(list_ref, edge_id) > 0 for edge_id in ids]
+            return [await self._search(list_ref, edge_id) > 0 for edge_id in ids]
         except ListDamaged as damaged:
             return damaged
 

@@ -73,6 +73,19 @@ def contains_answer(replies: Sequence[Reply], wanted: Sequence[int], ids: ShortI
     return [mark == 1 for mark in marks[1:]]
 
 
+def time_answer(replies: Sequence[Reply], edge_id: int, ids: ShortIds) -> int | None:
+    """The time of an edge (0: there is none) as far as the replies to `contains_commands` tell it.
+
+    None where it has to be searched for: the edge stands in a long list, or that has no index.
+    """
+    held = contains_answer(replies, [edge_id], ids)
+    if held == [False]:
+        return 0
+    head = _head_of(replies, commands=3)
+    row = head.find(edge_id, ids) if head else -1
+    return head.time_of(row) if head and row >= 0 else None
+
+
 def _asked(list_ref: ListRef, words: Sequence[tuple[str | bytes | int, ...]]) -> Asked:
     commands = [Command(list_ref.shard, each) for each in words]
     all_words = [("MULTI",), *words, ("EXISTS", directory_key(list_key(list_ref))), ("EXEC",)]
