@@ -14,7 +14,7 @@ sizes and places.
 - longest_command: the maximum of a round, while lists of 1,000,000 followers grow in order of time and by
   random old times, one is thinned to a tenth, and both are walked and dropped; while one of 100,000 grows
   newest first; and while a list of 50,000 followed users grows, a tenth of them is unfollowed and the rest
-  dropped. Many edges are written as the product writes them, 64 a command. A machine that takes the
+  dropped. Many edges are written as the product writes them, some dozens a command. A machine that takes the
   processor away from a server makes commands long that are not, so the median of the rounds counts; all are
   reported.
 
@@ -133,7 +133,7 @@ async def measure_following(sides: Sides) -> Figures:
     """Lists of followed users: contains-50 at all sizes; the longest list is unfollowed, then dropped."""
     figures: Figures = {}
     for size in FOLLOWING_SIZES:
-        following = MeasuredList.drawn(ListKind.FOLLOWING, size, sides.chance)
+        following = MeasuredList.new(ListKind.FOLLOWING, size)
         figures["longest_ms_following_grows"] = await sides.times.longest_ms(add_all(sides, following))
         await write_plain(sides, following)
         figures |= await measure_contains(sides, following)
@@ -147,7 +147,7 @@ async def measure_followers(sides: Sides, largest: int) -> Figures:
     """Lists of followers that grew in order of time: pages, changes, dropping the largest as it is."""
     figures: Figures = {}
     for size in (SMALL, MIDDLE, largest):
-        followers = MeasuredList.drawn(ListKind.FOLLOWERS, size, sides.chance)
+        followers = MeasuredList.new(ListKind.FOLLOWERS, size)
         growing = put_all(sides, followers.ref, followers.edges)
         figures["longest_ms_grows_in_order"] = await sides.times.longest_ms(growing)
         await write_plain(sides, followers)
@@ -162,10 +162,10 @@ async def measure_followers(sides: Sides, largest: int) -> Figures:
 async def measure_other_orders(sides: Sides, largest: int) -> Figures:
     """Lists of followers that grow by random old times, and newest first; the first is then thinned."""
     figures: Figures = {}
-    old = MeasuredList.drawn(ListKind.FOLLOWERS, largest, sides.chance)
+    old = MeasuredList.new(ListKind.FOLLOWERS, largest)
     growing = put_all(sides, old.ref, sides.chance.sample(old.edges, largest))
     figures["longest_ms_grows_by_old_times"] = await sides.times.longest_ms(growing)
-    reverse = MeasuredList.drawn(ListKind.FOLLOWERS, largest // 10, sides.chance)
+    reverse = MeasuredList.new(ListKind.FOLLOWERS, largest // 10)
     growing = put_all(sides, reverse.ref, reverse.edges[::-1])
     figures["longest_ms_grows_in_reverse"] = await sides.times.longest_ms(growing)
     figures["longest_ms_thinned"] = await sides.times.longest_ms(thin(sides, old))
@@ -243,9 +243,7 @@ def plain_page(key: str, after: Cursor | None) -> Command:
 async def measure_changes(sides: Sides, large: MeasuredList, largest: int) -> Figures:
     """Microseconds of an added and a removed edge, on many small lists and on a large one."""
     small = [
-        MeasuredList.drawn(
-            ListKind.FOLLOWERS, sides.chance.randint(3 * SMALL // 4, 5 * SMALL // 4), sides.chance
-        )
+        MeasuredList.new(ListKind.FOLLOWERS, sides.chance.randint(3 * SMALL // 4, 5 * SMALL // 4))
         for _ in range(SMALL_LISTS)
     ]
     for each in small:

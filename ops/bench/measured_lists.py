@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,12 +97,11 @@ class MeasuredList:
     newest_us: int
 
     @classmethod
-    def drawn(cls, kind: ListKind, size: int, chance: random.Random) -> "MeasuredList":
-        """One that is still to be written: distinct ids, at distinct times."""
-        ids = [user_id(number) for number in chance.sample(range(NUMBERS), size)]
-        times = sorted(chance.sample(range(START_US, START_US + SPAN_US), size))
+    def new(cls, kind: ListKind, size: int) -> "MeasuredList":
+        """One that is still to be written."""
+        edges = drawn_edges(size)
         owner = pack(SHARD, USER_TYPE, next(_owners))
-        return cls(ListRef(SHARD, kind, owner), list(map(Cursor, times, ids)), times[-1])
+        return cls(ListRef(SHARD, kind, owner), list(edges), edges[-1].time_us)
 
     @property
     def plain_key(self) -> str:
@@ -128,6 +128,14 @@ class MeasuredList:
         edge = Cursor(time_us, new_user_id())
         self.edges.append(edge)
         return Inverse(self.ref, edge.id, edge.time_us)
+
+
+@cache
+def drawn_edges(size: int) -> Sequence[Cursor]:
+    """Edges with distinct ids at distinct times, oldest first; always the same."""
+    chance = random.Random(size)
+    times = sorted(chance.sample(range(START_US, START_US + SPAN_US), size))
+    return list(map(Cursor, times, map(user_id, chance.sample(range(NUMBERS), size))))
 
 
 def user_id(number: int) -> int:
@@ -183,15 +191,11 @@ async def unfollow_some(sides: Sides, following: MeasuredList) -> None:
 
 
 async def walk_through(sides: Sides, walked: MeasuredList) -> None:
-    """Walk a list in both orders."""
-    edges = sorted(walked.edges)
-    for order in Order:
-        found = [
-            edge
-            async for page in walk(sides.lists, walked.ref, order)
-            for edge in zip(page.times_us, page.ids, strict=True)
-        ]
-        check(found, edges if order is Order.OLDEST_FIRST else edges[::-1])
+    """Walk a list, the oldest edges first."""
+    found: list[Cursor] = []
+    async for page in walk(sides.lists, walked.ref, Order.OLDEST_FIRST):
+        found += map(Cursor, page.times_us, page.ids)
+    check(found, sorted(walked.edges))
 
 
 async def drop(sides: Sides, dropped: MeasuredList) -> None:
