@@ -12,8 +12,9 @@ damaged gives `ListDamaged`: methods that act on many lists answer with it in th
 rest; those that act on one raise it. Nothing is then written to that list.
 
 Lists are of two sorts, by who writes them. Those written with `add` are asked which ids they hold, and know
-it at any size. Those written with `put` are the inverses of such lists: their writers know the time of each
-edge, and name it; they hold an edge (time, id) once, and what else they hold of that id is the writer's care.
+it at any size, which is at most 65,000. Those written with `put` are the inverses of such lists: their
+writers know the time of each edge, and name it; they hold an edge (time, id) once, and what else they hold of
+that id is the writer's care. Ids are 1 to 2^62-1, times those from 2000 to 2100; `ValueError` else.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -83,8 +84,8 @@ class EdgeLists(Protocol):
     async def remove(self, removals: Sequence[Removal]) -> list[int | ListDamaged]:
         """Remove edges; the times at which they stood, 0 where they did not.
 
-        Where the time is not known the edge is looked for: in lists written with `put` among the newest
-        10,000 or so.
+        Where the time is not known the edge is looked for: in lists written with `put` in the newest 64
+        blocks, which hold some thousands.
         """
         ...
 

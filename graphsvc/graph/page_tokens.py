@@ -16,8 +16,9 @@ import binascii
 import struct
 from hashlib import blake2b
 
-from graphsvc.model.edges import Cursor, ListRef, Order
+from graphsvc.model.edges import EARLIEST_TIME_US, LATEST_TIME_US, Cursor, ListRef, Order
 from graphsvc.model.errors import InvalidArgument, Reason
+from graphsvc.model.ids import MAX_ID
 
 VERSION = 1
 _CURSOR = struct.Struct(">BQQ")
@@ -54,6 +55,8 @@ def decode_page_token(token: str, list_ref: ListRef, order: Order) -> Cursor | N
         raise _invalid(f"a page token of version {version}; this service writes {VERSION}")
     if data[_CURSOR.size :] != _checksum(head, list_ref, order):
         raise _invalid("altered, or a token of another list or order")
+    if not EARLIEST_TIME_US <= time_us <= LATEST_TIME_US or not 0 < edge_id <= MAX_ID:
+        raise _invalid("a page token of no edge")
     return Cursor(time_us, edge_id)
 
 

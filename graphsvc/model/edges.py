@@ -9,6 +9,9 @@ from typing import NamedTuple
 EARLIEST_TIME_US = 946_684_800_000_000
 """2000-01-01T00:00:00Z: no edge is older."""
 
+LATEST_TIME_US = 4_102_444_800_000_000
+"""2100-01-01T00:00:00Z: no edge is newer."""
+
 
 class ListKind(StrEnum):
     """The lists of a user."""

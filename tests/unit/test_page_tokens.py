@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphsvc.graph.page_tokens import decode_page_token, encode_page_token
-from graphsvc.model.edges import Cursor, ListKind, ListRef, Order
+from graphsvc.model.edges import EARLIEST_TIME_US, LATEST_TIME_US, Cursor, ListKind, ListRef, Order
 from graphsvc.model.errors import InvalidArgument, Reason
 from graphsvc.model.ids import MAX_ID
 
@@ -16,11 +16,25 @@ CURSOR = Cursor(1_700_000_000_000_001, MAX_ID)
 TOKEN = encode_page_token(CURSOR, LIST, Order.NEWEST_FIRST)
 
 
-@given(st.integers(0, 2**62), st.integers(1, MAX_ID), st.sampled_from(ListKind), st.sampled_from(Order))
+@given(
+    st.integers(EARLIEST_TIME_US, LATEST_TIME_US),
+    st.integers(1, MAX_ID),
+    st.sampled_from(ListKind),
+    st.sampled_from(Order),
+)
 def test_a_token_comes_back(time_us: int, edge_id: int, kind: ListKind, order: Order) -> None:
     ref = LIST._replace(kind=kind)
     token = encode_page_token(Cursor(time_us, edge_id), ref, order)
     assert decode_page_token(token, ref, order) == Cursor(time_us, edge_id)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [Cursor(0, 5), Cursor(LATEST_TIME_US + 1, 5), Cursor(2**56, 5), Cursor(CURSOR.time_us, 0)],
+    ids=str,
+)
+def test_a_forged_token_of_no_edge_is_refused(cursor: Cursor) -> None:
+    assert "no edge" in refused(encode_page_token(cursor, LIST, Order.NEWEST_FIRST))
 
 
 def test_the_empty_token_is_the_beginning() -> None:

@@ -30,8 +30,9 @@ from graphsvc.backends.redis.packed.inspection import inspect_list
 from graphsvc.backends.redis.packed.keys import list_key
 from graphsvc.backends.redis.packed.paging import ListChanged, PageReader
 from graphsvc.backends.redis.scripts import PRODUCT_SIZES, BlockSizes, Function, Scripts
-from graphsvc.model.edges import Cursor, ListRef, Order, Page
+from graphsvc.model.edges import EARLIEST_TIME_US, LATEST_TIME_US, Cursor, ListRef, Order, Page
 from graphsvc.model.errors import ListDamaged, ShardUnavailable
+from graphsvc.model.ids import MAX_ID
 from graphsvc.model.list_inspection import ListInspection
 from graphsvc.model.topology import ClusterSettings, Instance
 from graphsvc.runtime.logs import OnceASecond
@@ -44,11 +45,8 @@ EDGES_A_COMMAND = 32
 MOST_INDEXED = 65_000
 """Edges that a list with an index can hold: see set-max-intset-entries in node_config.py."""
 
-PAGE_ATTEMPTS = 10
-"""How often a page is read anew because the list changed its blocks meanwhile."""
-
 LOOKED_FOR_IN = 64
-"""Sealed blocks in which an edge of unknown time is looked for, where the list has no index."""
+"""Of the newest sealed blocks: in these an edge of unknown time is looked for, where there is no index."""
 
 FIND_STEP = 512
 """Blocks of one step of a search."""
@@ -85,7 +83,7 @@ class PackedEdgeLists:
             self._scripts.add,
             (min(limit, MOST_INDEXED),),
             additions,
-            lambda each: (each.time_us, _id_bytes(each.id)),
+            lambda each: (each.time_us and _checked(each.time_us), _id_bytes(each.id)),
         )
         return [
             self._answer(each.list, reply, _added) for each, reply in zip(additions, replies, strict=True)
@@ -94,7 +92,10 @@ class PackedEdgeLists:
     async def put(self, inverses: Sequence[Inverse]) -> list[bool | ListDamaged]:
         """See `EdgeLists.put`."""
         replies = await self._write(
-            self._scripts.put, (), inverses, lambda each: (each.time_us, each.former_us, _id_bytes(each.id))
+            self._scripts.put,
+            (),
+            inverses,
+            lambda each: (_checked(each.time_us), each.former_us, _id_bytes(each.id)),
         )
         return [self._answer(each.list, reply, bool) for each, reply in zip(inverses, replies, strict=True)]
 
@@ -136,19 +137,18 @@ class PackedEdgeLists:
 
     async def page(self, list_ref: ListRef, order: Order, after: Cursor | None, limit: int) -> Page:
         """See `EdgeLists.page`."""
-        reader = PageReader(list_ref, order, after, limit, self._ids)
-        damage = ""
-        for _ in range(PAGE_ATTEMPTS):
-            try:
-                return await self._read_page(reader)
-            except ListChanged:
-                continue
-            except Damage as error:
-                # Only where the same is found again it is not a moment between two changes.
-                if str(error) == damage:
-                    raise self._damaged(list_ref, damage) from None
-                damage = str(error)
-        raise ShardUnavailable("the list changes too quickly to be read; try again")
+        reading = PageReader(list_ref, order, after, limit, self._ids).read()
+        try:
+            commands = next(reading)
+            while True:
+                commands = reading.send(await self._reads.run(commands))
+        except StopIteration as finished:
+            page: Page = finished.value
+            return page
+        except Damage as damage:
+            raise self._damaged(list_ref, str(damage)) from None
+        except ListChanged:
+            raise ShardUnavailable("the list changes too quickly to be read; try again") from None
 
     async def sizes(self, lists: Sequence[ListRef]) -> list[int | ListDamaged]:
         """See `EdgeLists.sizes`."""
@@ -186,32 +186,35 @@ class PackedEdgeLists:
         items: Sequence[Item],
         arguments: Callable[[Item], tuple[int | bytes, ...]],
     ) -> list[Reply]:
-        """Run a function on items, in calls of one shard; one reply an item, in the order of the items."""
-        order = sorted(range(len(items)), key=lambda i: items[i].list.shard)
+        """Run a function on items, in calls of one shard; one reply an item, in the order of the items.
+
+        A call leaves items for another one when it has searched many blocks.
+        """
+        replies: list[Reply] = [None] * len(items)
+        left: Sequence[int] = sorted(range(len(items)), key=lambda i: items[i].list.shard)
+        while left:
+            answers = await self._write_once(function, leading, [items[i] for i in left], arguments)
+            for i, answer in zip(left, answers, strict=True):
+                replies[i] = answer
+            left = [i for i in left if replies[i] is None]
+        return replies
+
+    async def _write_once(
+        self,
+        function: Function,
+        leading: tuple[int, ...],
+        items: Sequence[Item],
+        arguments: Callable[[Item], tuple[int | bytes, ...]],
+    ) -> list[Reply]:
         commands = [
             function.call(
                 chunk[0].list.shard,
                 [list_key(each.list) for each in chunk],
                 [*leading, *(word for each in chunk for word in arguments(each))],
             )
-            for chunk in _by_shard([items[i] for i in order])
+            for chunk in _by_shard(items)
         ]
-        answers = [answer for reply in await self._writes.run(commands) for answer in reply]
-        replies: list[Reply] = [None] * len(items)
-        for i, answer in zip(order, answers, strict=True):
-            replies[i] = answer
-        return replies
-
-    async def _read_page(self, reader: PageReader) -> Page:
-        reading = reader.read()
-        commands = next(reading)
-        while True:
-            replies = await self._reads.run(commands)
-            try:
-                commands = reading.send(replies)
-            except StopIteration as finished:
-                page: Page = finished.value
-                return page
+        return [answer for reply in await self._writes.run(commands) for answer in reply]
 
     async def _read(
         self, function: Function, list_ref: ListRef, arguments: Sequence[bytes | str | int]
@@ -289,7 +292,15 @@ class PackedEdgeLists:
 
 
 def _id_bytes(edge_id: int) -> bytes:
+    if not 0 < edge_id <= MAX_ID:
+        raise ValueError(f"{edge_id} is no id")
     return edge_id.to_bytes(8, "big")
+
+
+def _checked(time_us: int) -> int:
+    if not EARLIEST_TIME_US <= time_us <= LATEST_TIME_US:
+        raise ValueError(f"{time_us} is no time of an edge")
+    return time_us
 
 
 def _added(reply: tuple[int, int]) -> Added:

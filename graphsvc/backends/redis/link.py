@@ -134,7 +134,7 @@ class Link:
                 "instance refused a command", instance=self._instance.name, shard=command.database,
                 command=command.words[0], error=str(reply), before_this=passed_over,
             )  # fmt: skip
-        if reply.code in TRANSIENT_CODES:
+        if reply.code in TRANSIENT_CODES or _is_unknown(reply):
             return ShardUnavailable("the shard's instance refuses calls for now")
         return Internal()
 

@@ -13,6 +13,10 @@ from importlib.resources import files
 from graphsvc.backends.redis.connection import Command
 from graphsvc.backends.redis.packed.ids import ShortIds
 
+MOST_SEARCHED = 512
+"""Sealed blocks that are searched for ids before a call leaves the rest of its keys to another: about a
+millisecond's work."""
+
 _FOLDER = files("graphsvc.backends.redis").joinpath("lua")
 _PARTS = ("ids", "block", "directory", "index", "edge_list", "each")
 _WRITES = ("add", "put", "remove", "drop")
@@ -34,9 +38,9 @@ class BlockSizes:
     """A sealed block with more is split."""
     pull_below: int = 24
     """A head with fewer takes the newest sealed block back, so that the newest page is one read."""
-    merge_below: int = 48
+    merge_below: int = 72
     """A sealed block with fewer looks for a neighbour to merge with."""
-    merged_rows: int = 128
+    merged_rows: int = 144
     """Two blocks merge if together they have no more."""
 
 
@@ -83,6 +87,7 @@ def parts(ids: ShortIds, sizes: BlockSizes) -> bytes:
         "PULL_BELOW": sizes.pull_below,
         "MERGE_BELOW": sizes.merge_below,
         "MERGED_ROWS": sizes.merged_rows,
+        "MOST_SEARCHED": MOST_SEARCHED,
     }
     lines = "".join(f"local {name} = {value}\n" for name, value in constants.items())
     return lines.encode() + b"".join(_read(f"parts/{part}") for part in _PARTS)

@@ -17,11 +17,12 @@ local function add_edge(key, i, args, limit)
   local time = tonumber(args[2 * i])
   local high, low = id_from_bytes(8, args[2 * i + 1], 1)
   local head = open_list(key)
-  local former = head and standing_time(head, high, low, head.blocks)
+  local former = head and standing_time(head, high, low, head.blocks, time)
   if former then
     if time == 0 or time >= former then
       return {-former, 0}
     end
+    stands_at(head, time, high, low) -- reads where it goes: damage there has to be found before a write
     delete(head, former, high, low)
     head = open_list(key)
   elseif size_of(head) >= limit then

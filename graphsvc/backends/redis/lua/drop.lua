@@ -9,16 +9,20 @@
 local function drop_oldest(head, most_blocks)
   check_directory(head)
   local separators = redis.call('ZRANGE', directory_of(head), 0, most_blocks - 1)
-  local keys, edges = {}, 0
+  local keys, names, edges = {}, {}, 0
   for i, separator in ipairs(separators) do
     local block = open_sealed(head, separator)
     keys[i] = block.key
     edges = edges + block.rows
+    for row = 0, head.indexed and block.rows - 1 or -1 do
+      names[#names + 1] = index_name(id_at(block, row))
+    end
   end
-  if head.indexed then
-    -- Name by name would take long, and a list is a good one without its index.
-    redis.call('UNLINK', index_of(head))
-    head.indexed = false
+  if head.indexed and #keys == head.blocks then
+    redis.call('DEL', index_of(head))
+  elseif head.indexed then
+    check_index(head)
+    redis.call('SREM', index_of(head), unpack(names))
   end
   redis.call('DEL', unpack(keys))
   leave_oldest(head, #keys)
@@ -31,7 +35,9 @@ local function drop_step(key, _, args)
   if not head then
     return {0, 0}
   end
-  local edges = head.long and drop_oldest(head, tonumber(args[1])) or 0
+  -- Removing names from a large set of integers takes longer than anything else.
+  local most_blocks = head.indexed and 1 or tonumber(args[1])
+  local edges = head.long and drop_oldest(head, most_blocks) or 0
   if head.blocks > 0 then
     store_totals(head)
     return {edges, size_of(head)}

@@ -11,14 +11,14 @@ local function find_in_sealed(head, high, low, most_blocks, bound)
   check_directory(head)
   local from = bound == '' and '+' or '(' .. bound
   local separators = redis.call('ZREVRANGEBYLEX', directory_of(head), from, '-', 'LIMIT', 0, most_blocks)
-  for _, separator in ipairs(separators) do
-    local block = open_sealed(head, separator)
-    local row = find_id(block, high, low)
-    if row then
-      return {time_at(block, row), ''}
-    end
+  local time = time_in_sealed(head, separators, high, low)
+  if time or #separators == most_blocks then
+    return {time or 0, time and '' or separators[most_blocks]}
   end
-  return {0, #separators == most_blocks and separators[most_blocks] or ''}
+  if head.indexed then
+    damaged('the index has an id that no block has')
+  end
+  return {0, ''}
 end
 
 local function find_edge(key, _, args)

@@ -12,13 +12,16 @@ local function put_edge(key, i, args)
   local high, low = id_from_bytes(8, args[3 * i], 1)
   local head = open_list(key)
   if head and (former == 0 or head.indexed) then
-    former = standing_time(head, high, low, 0) or 0
+    former = standing_time(head, high, low, 0, time) or 0
   end
-  local moved = head and former ~= 0 and former ~= time and delete(head, former, high, low)
+  local moves = head and former ~= 0 and former ~= time
+  -- Before anything is written: damage where it goes has to be found first.
+  local stands = moves and stands_at(head, time, high, low)
+  local moved = moves and delete(head, former, high, low)
   if moved then
     head = open_list(key)
   end
-  local inserted = insert(key, head, time, high, low, false)
+  local inserted = not stands and insert(key, head, time, high, low, false)
   return (moved or inserted) and 1 or 0
 end
 

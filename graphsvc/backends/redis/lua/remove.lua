@@ -15,7 +15,7 @@ local function remove_edge(key, i, args, most_blocks)
     return 0
   end
   if time == 0 then
-    time = standing_time(head, high, low, most_blocks)
+    time = standing_time(head, high, low, most_blocks, 0)
   end
   return time and delete(head, time, high, low) and time or 0
 end

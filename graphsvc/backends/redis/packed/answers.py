@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     commands: list[Command]
     """Their replies tell, unless they leave a doubt."""
     transaction: list[Command]
-    """Its last reply is a list: those of `commands`, and whether the list has a directory."""
+    """Its last reply is a list: those of `commands`, and how many of directory and index there are."""
 
 
 def damage_of(reply: Reply) -> str | None:
@@ -88,7 +88,9 @@ def time_answer(replies: Sequence[Reply], edge_id: int, ids: ShortIds) -> int | 
 
 def _asked(list_ref: ListRef, words: Sequence[tuple[str | bytes | int, ...]]) -> Asked:
     commands = [Command(list_ref.shard, each) for each in words]
-    all_words = [("MULTI",), *words, ("EXISTS", directory_key(list_key(list_ref))), ("EXEC",)]
+    head_key = list_key(list_ref)
+    beside = ("EXISTS", directory_key(head_key), index_key(head_key))
+    all_words = [("MULTI",), *words, beside, ("EXEC",)]
     return Asked(commands, [Command(list_ref.shard, each) for each in all_words])
 
 

@@ -1,21 +1,19 @@
 """Reading one page of a list with plain commands, and without a lock.
 
-A page needs the head, a few separators of the directory, and the blocks that they name: two batches of
-commands, between and within which the list may change. What makes the parts fit together is that
-totals.blocks and totals.next change whenever an edge moves to another block: while both stay, every edge
-stays where its separator says, so the parts make a page in which each edge that is neither added nor removed
-meanwhile stands once and in its place. Blocks are read before the head that they are laid beside, as the
-head's oldest edge only ever gets newer. Where the totals changed, all is read anew.
+Which blocks a page needs stands in the directory, so it takes two batches of commands, and the list may
+change between them. The second is a transaction that reads the directory's separators again, together with
+the head and the blocks that the first batch named: a picture of one moment. Where it has other separators
+than the first batch, another is taken.
 """
 
 from collections.abc import Generator, Sequence
+from itertools import pairwise
 
 from graphsvc.backends.redis.connection import Command, Reply, ReplyError
 from graphsvc.backends.redis.packed.block import (
     Block,
     Damage,
     Separator,
-    Totals,
     check_order,
     decode_separator,
     mark_of,
@@ -24,20 +22,19 @@ from graphsvc.backends.redis.packed.ids import ShortIds
 from graphsvc.backends.redis.packed.keys import block_key, directory_key, list_key
 from graphsvc.model.edges import Cursor, ListRef, Order, Page
 
-Reading = Generator[list[Command], Sequence[Reply], Page]
+Replies = Sequence[Reply]
+Reading = Generator[list[Command], Replies, Page]
 """Yields batches of commands, is sent their replies, and returns the page."""
 
 _ROWS_A_BLOCK = 128
 """About what a block holds: for a guess how many are needed."""
 
-
-_Words = tuple[str | bytes | int, ...]
-_NEWEST_FIRST = ("ZREVRANGEBYLEX", b"+", b"-")
-_OLDEST_FIRST = ("ZRANGEBYLEX", b"-", b"+")
+_PICTURES = 20
+"""Taken at most: enough for a list that is split and merged just there all the time."""
 
 
 class ListChanged(Exception):
-    """The list changed its blocks while it was read."""
+    """The list changed its blocks each time that it was read."""
 
 
 class PageReader:
@@ -59,86 +56,62 @@ class PageReader:
         """Read it.
 
         Raises:
-            ListChanged: read it anew.
-            Damage: what was read is no good part of a list. If that is found again, the list is damaged.
+            ListChanged: it cannot be read, so much is written to it.
+            Damage: what was read is no good list.
         """
         if self._newest_first and self._after is None:
             [head_data] = yield [self._get(self._head_key)]
             head = _head(head_data)
-            if head is not None and (not head.long or head.rows >= self._limit):
+            if head is not None and self._is_in(head):
                 return self._page(head, [head], complete=not head.long)
-        head, separators, complete = yield from self._read_directory()
-        if head is None:
-            return Page([], [], more=False, size=0)
-        if not head.long or (self._newest_first and self._rows_of(head) >= self._limit):
+        head_data, *separators = yield [self._get(self._head_key), *self._separator_commands()]
+        head = _head(head_data)
+        if head is not None and self._is_in(head):
             return self._page(head, [head], complete=not head.long)
-        blocks: list[Block] = []
-        while True:
-            head = yield from self._read_blocks(separators, blocks, head.totals)
-            if complete or sum(map(self._rows_of, blocks)) >= self._limit:
-                break
-            separators, complete = yield from self._read_more(separators[-1])
-        if self._newest_first:
-            return self._page(head, [head, *blocks], complete=complete)
-        return self._page(head, [*blocks, head] if complete else blocks, complete=complete)
+        for _ in range(_PICTURES):
+            page, found = yield from self._take_picture(separators)
+            if page is not None:
+                return page
+            if found == separators:  # right, but too few
+                self._separators_at_once *= 2
+                found = list((yield self._separator_commands()))
+            separators = found
+        raise ListChanged
 
-    def _read_directory(
-        self,
-    ) -> Generator[list[Command], Sequence[Reply], tuple[Block | None, list[bytes], bool]]:
-        """The head, and the separators of the page's first blocks; whether no more follow these."""
-        head_data, count, *found = yield [
+    def _take_picture(
+        self, separators: list[Reply]
+    ) -> Generator[list[Command], Replies, tuple[Page | None, list[Reply]]]:
+        """The page, if the list still has these separators and they are enough; and those that it has."""
+        entries = self._decode(separators)
+        walked = self._walked(entries)
+        *_, whole = yield [
+            Command(self._shard, ("MULTI",)),
             self._get(self._head_key),
             Command(self._shard, ("ZCARD", self._directory)),
-            *(Command(self._shard, words) for words in self._first_separators()),
+            *(commands := self._separator_commands()),
+            *(self._get(block_key(self._head_key, each.number)) for each in walked),
+            Command(self._shard, ("EXEC",)),
         ]
-        if isinstance(count, ReplyError):
-            raise Damage("the directory is of a wrong type")
+        head_data, count, *rest = whole
+        found, datas = rest[: len(commands)], rest[len(commands) :]
         head = _head(head_data)
-        if head is None and count:
-            raise Damage("the head is missing")
-        if head is not None and head.long:
-            if count != head.totals.blocks:
-                raise Damage(f"the directory names {count} blocks instead of {head.totals.blocks}")
-            if not found[0] and self._after is not None:
-                raise Damage("the directory has no oldest block")
-        complete = len(found[-1]) < self._separators_at_once
-        return head, [separator for each in found for separator in each], complete
+        _check_directory(head, count, self._decode(found))
+        if head is None:
+            return Page([], [], more=False, size=0), found
+        if not head.long:
+            return self._page(head, [head], complete=True), found
+        if found != separators:
+            return None, found
+        blocks = [_sealed(data, each) for data, each in zip(datas, walked, strict=True)]
+        _check_bounds(head, entries, walked, blocks)
+        return self._page_of(head, blocks, complete=len(found[-1]) < self._separators_at_once), found
 
-    def _first_separators(self) -> list[_Words]:
-        """Commands for the separators from the cursor on."""
-        if self._after is None:
-            command, begin, end = _NEWEST_FIRST if self._newest_first else _OLDEST_FIRST
-            return [(command, self._directory, begin, end, "LIMIT", 0, self._separators_at_once)]
-        mark = mark_of(self._after) + b"\xff" * 4
-        at_cursor = ("ZREVRANGEBYLEX", self._directory, b"[" + mark, b"-", "LIMIT", 0)
-        if self._newest_first:
-            return [(*at_cursor, self._separators_at_once)]
-        newer = ("ZRANGEBYLEX", self._directory, b"(" + mark, b"+", "LIMIT", 0, self._separators_at_once)
-        return [(*at_cursor, 1), newer]
-
-    def _read_more(self, last: bytes) -> Generator[list[Command], Sequence[Reply], tuple[list[bytes], bool]]:
-        """The separators that come next; whether no more follow these."""
-        command, _, end = _NEWEST_FIRST if self._newest_first else _OLDEST_FIRST
-        words = (command, self._directory, b"(" + last, end, "LIMIT", 0, self._separators_at_once)
-        [separators] = yield [Command(self._shard, words)]
-        if isinstance(separators, ReplyError):
-            raise Damage("the directory is of a wrong type")
-        return separators, len(separators) < self._separators_at_once
-
-    def _read_blocks(
-        self, separators: list[bytes], blocks: list[Block], totals: Totals
-    ) -> Generator[list[Command], Sequence[Reply], Block]:
-        """Read the blocks of separators into `blocks`, and the head that they are laid beside."""
-        entries = [decode_separator(each) for each in separators]
-        *datas, head_data = yield [
-            *(self._get(block_key(self._head_key, each.number)) for each in entries),
-            self._get(self._head_key),
-        ]
-        head = _head(head_data)
-        if head is None or head.totals[1:] != totals[1:]:
-            raise ListChanged
-        blocks += [_sealed(data, entry) for data, entry in zip(datas, entries, strict=True)]
-        return head
+    def _page_of(self, head: Block, blocks: list[Block], *, complete: bool) -> Page | None:
+        """The page out of the head and blocks from the cursor on; None where they are too few."""
+        parts = [head, *blocks] if self._newest_first else [*blocks, head] if complete else blocks
+        if not complete and sum(map(self._rows_of, parts)) < self._limit:
+            return None
+        return self._page(head, parts, complete=complete)
 
     def _page(self, head: Block, parts: Sequence[Block], *, complete: bool) -> Page:
         """Lay the parts, in the order of the walk, one after the other; `complete`: no others follow."""
@@ -160,6 +133,44 @@ class PageReader:
         check_order(found[::step], times[::step], "one of its blocks")
         return Page(found, times, more=left_over or not complete, size=head.size)
 
+    def _separator_commands(self) -> list[Command]:
+        """Commands for the separators from the cursor on, in the order of the walk.
+
+        Where there is a cursor, a command before them asks for the separator on its other side: walking on to
+        newer edges, that of the block which the cursor is in; to older ones, the end of that block.
+        """
+        at_once, one = ("LIMIT", 0, self._separators_at_once), ("LIMIT", 0, 1)
+        older = ("ZREVRANGEBYLEX", self._directory)
+        newer = ("ZRANGEBYLEX", self._directory)
+        words: list[tuple[str | bytes | int, ...]]
+        if self._after is None:
+            words = [(*older, b"+", b"-", *at_once) if self._newest_first else (*newer, b"-", b"+", *at_once)]
+        else:
+            mark = mark_of(self._after) + b"\xff" * 4
+            words = [
+                (*older, b"[" + mark, b"-", *(at_once if self._newest_first else one)),
+                (*newer, b"(" + mark, b"+", *(one if self._newest_first else at_once)),
+            ]
+        if self._newest_first:
+            words.reverse()
+        return [Command(self._shard, each) for each in words]
+
+    def _decode(self, separators: Replies) -> list[Separator]:
+        if any(isinstance(each, ReplyError) for each in separators):
+            raise Damage("the directory is of a wrong type")
+        return [decode_separator(entry) for part in separators for entry in part]
+
+    def _walked(self, entries: list[Separator]) -> list[Separator]:
+        """Those whose blocks the page may need: not of the block that ends at the cursor."""
+        if self._newest_first and self._after is not None:
+            mark = (self._after.time_us, self._after.id)
+            return [each for each in entries if (each.time_us, each.id) <= mark]
+        return entries
+
+    def _is_in(self, head: Block) -> bool:
+        """Whether the head alone tells the page."""
+        return not head.long or (self._newest_first and self._rows_of(head) >= self._limit)
+
     def _beyond_cursor(self, block: Block) -> tuple[int, int]:
         """The rows of a block beyond the cursor: the first, and the end."""
         if self._after is None:
@@ -174,6 +185,28 @@ class PageReader:
 
     def _get(self, key: bytes) -> Command:
         return Command(self._shard, ("GET", key))
+
+
+def _check_directory(head: Block | None, count: Reply, entries: list[Separator]) -> None:
+    if isinstance(count, ReplyError):
+        raise Damage("the directory is of a wrong type")
+    if head is None and count:
+        raise Damage("the head is missing")
+    if head is not None and head.long:
+        if count != head.totals.blocks:
+            raise Damage(f"the directory names {count} blocks instead of {head.totals.blocks}")
+        if not entries:
+            raise Damage("the directory has no oldest block")
+
+
+def _check_bounds(
+    head: Block, entries: list[Separator], walked: list[Separator], blocks: list[Block]
+) -> None:
+    """Refuse blocks that go on beyond the next separator, or beyond where the head begins."""
+    ends = {earlier: later.time_us for earlier, later in pairwise(sorted(entries))}
+    for entry, block in zip(walked, blocks, strict=True):
+        if block.time_of(block.rows - 1) > ends.get(entry, head.time_of(0)):
+            raise Damage(f"{block.part} has edges beyond the next separator")
 
 
 def _head(data: Reply) -> Block | None:

@@ -44,15 +44,39 @@ local function block_key(head, number)
   return head.key .. ':' .. string.format('%d', number)
 end
 
+local function number_of(separator)
+  return (struct.unpack('>I4', separator, #OLDEST + 1))
+end
+
+local function name_of(separator)
+  return string.format('block %d', number_of(separator))
+end
+
+-- What is stored as the sealed block of a separator, as it is.
+local function sealed_data(head, separator)
+  local data = redis.pcall('GET', block_key(head, number_of(separator)))
+  if type(data) ~= 'string' or data == '' then
+    damaged(name_of(separator) .. (data and ' is of a wrong type' or ' is missing'))
+  end
+  return data
+end
+
 -- The sealed block of a separator.
 local function open_sealed(head, separator)
-  local number = struct.unpack('>I4', separator, #OLDEST + 1)
-  local part = string.format('block %d', number)
-  local block = open(block_key(head, number), part) or damaged(part .. ' is missing')
-  if time_at(block, 0) < struct.unpack('>I7', separator) then
+  local part = name_of(separator)
+  local block = open(block_key(head, number_of(separator)), part) or damaged(part .. ' is missing')
+  if time_at(block, 0) < (struct.unpack('>I7', separator)) then
     damaged(part .. ' has edges before its separator')
   end
   return block
+end
+
+-- Refuses a block that goes on beyond the next separator: what is not in it may be elsewhere.
+local function check_end(head, separator, block)
+  local newer = newer_separator(head, separator)
+  if newer and time_at(block, block.rows - 1) > (struct.unpack('>I7', newer)) then
+    damaged(block.part .. ' has edges beyond the next separator')
+  end
 end
 
 -- Enters a new sealed block in the head in hand, which has to be stored then; its number.

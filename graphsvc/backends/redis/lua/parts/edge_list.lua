@@ -2,12 +2,15 @@
 --
 -- Constants: HEAD_ROWS, SEALED_ROWS, BLOCK_ROWS, PULL_BELOW, MERGE_BELOW, MERGED_ROWS (see scripts.py)
 
+-- Sealed blocks searched for ids in this call; see each.lua.
+local blocks_searched = 0
+
 local HEAD_TIME = 6 -- the narrowest time of a head: 8.9 years, so it is seldom rewritten for its times
 
 -- The head of a list; nil: the list is empty.
 local function open_list(key)
   local head = open(key, 'the head')
-  if not head and redis.call('EXISTS', key .. ':d') == 1 then
+  if not head and redis.call('EXISTS', key .. ':d', key .. ':i') > 0 then
     damaged('the head is missing')
   end
   return head
@@ -21,6 +24,24 @@ local function is_sealed(head, time, high, low)
   return head.long and not row_before(head, 0, time, high, low) and not row_is(head, 0, time, high, low)
 end
 
+-- The time at which an id stands in one of these sealed blocks; nil where it does in none.
+local function time_in_sealed(head, separators, high, low)
+  local wanted = {[4] = id_to_bytes(4, high, low), [8] = id_to_bytes(8, high, low)}
+  blocks_searched = blocks_searched + #separators
+  for _, separator in ipairs(separators) do
+    -- Only a block whose bytes hold those of the id is taken apart.
+    local data = sealed_data(head, separator)
+    local bytes = wanted[FORMS[string.byte(data)].id_width]
+    if bytes and string.find(data, bytes, HEADER + 1, true) then
+      local block = open_sealed(head, separator)
+      local row = find_id(block, high, low)
+      if row then
+        return time_at(block, row)
+      end
+    end
+  end
+end
+
 -- The time at which an id stands: looked for in the head, and then in the newest sealed blocks, at most so
 -- many; nil where it is not found there.
 local function time_of_id(head, high, low, most_blocks)
@@ -30,30 +51,9 @@ local function time_of_id(head, high, low, most_blocks)
   end
   if head.long and most_blocks > 0 then
     check_directory(head)
-    for _, separator in ipairs(redis.call('ZREVRANGE', directory_of(head), 0, most_blocks - 1)) do
-      local block = open_sealed(head, separator)
-      row = find_id(block, high, low)
-      if row then
-        return time_at(block, row)
-      end
-    end
+    local separators = redis.call('ZREVRANGE', directory_of(head), 0, most_blocks - 1)
+    return time_in_sealed(head, separators, high, low)
   end
-end
-
--- The same in a list with an index, which knows whether to look at all.
-local function indexed_time_of_id(head, high, low)
-  if not index_has(head, high, low) then
-    return nil
-  end
-  return time_of_id(head, high, low, head.blocks) or damaged('the index has an id that no block has')
-end
-
--- The time at which an id stands; in a list without index only so many sealed blocks are searched for it.
-local function standing_time(head, high, low, most_blocks)
-  if head.indexed then
-    return indexed_time_of_id(head, high, low)
-  end
-  return time_of_id(head, high, low, most_blocks)
 end
 
 -- Makes a list of one edge.
@@ -136,10 +136,14 @@ end
 
 local function insert_into_sealed(head, time, high, low)
   check_directory(head)
-  local block = open_sealed(head, separator_of(head, time, high, low))
+  local separator = separator_of(head, time, high, low)
+  local block = open_sealed(head, separator)
   local at = position(block, time, high, low)
   if row_is(block, at, time, high, low) then
     return false
+  end
+  if at == 0 then
+    check_end(head, separator, block)
   end
   make_fit(block, NARROWEST_TIME, time, high, low)
   local tail = row_bytes(block, time, high, low) .. rows_between(block, at, block.rows)
@@ -151,6 +155,32 @@ local function insert_into_sealed(head, time, high, low)
   head.edges = head.edges + 1
   store_totals(head)
   return true
+end
+
+-- Whether this very edge stands. Opens the block where it does or would, so it also says that an edge can be
+-- inserted there.
+local function stands_at(head, time, high, low)
+  local block = head
+  if is_sealed(head, time, high, low) then
+    check_directory(head)
+    block = open_sealed(head, separator_of(head, time, high, low))
+  end
+  return row_is(block, position(block, time, high, low), time, high, low)
+end
+
+-- The time at which an id stands, or nil. An index knows whether to look at all; the time that is guessed is
+-- looked at first. In a list without index only so many sealed blocks are searched.
+local function standing_time(head, high, low, most_blocks, guess)
+  if not head.indexed then
+    return time_of_id(head, high, low, most_blocks)
+  end
+  if not index_has(head, high, low) then
+    return nil
+  end
+  if guess > 0 and stands_at(head, guess, high, low) then
+    return guess
+  end
+  return time_of_id(head, high, low, head.blocks) or damaged('the index has an id that no block has')
 end
 
 -- Inserts an edge whose id the list does not hold at another time; whether it did not stand already. The
@@ -283,6 +313,7 @@ local function delete(head, time, high, low)
     local block = open_sealed(head, separator)
     local at = position(block, time, high, low)
     if not row_is(block, at, time, high, low) then
+      check_end(head, separator, block)
       return false
     end
     delete_from_sealed(head, separator, block, at)

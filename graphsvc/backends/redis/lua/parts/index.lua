@@ -27,14 +27,17 @@ local function index_of(head)
   return head.key .. ':i'
 end
 
--- Whether the index has an id; of a list that has one.
-local function index_has(head, high, low)
-  local index = index_of(head)
-  local names = damaged_reply(redis.pcall('SCARD', index), 'the index')
+local function check_index(head)
+  local names = damaged_reply(redis.pcall('SCARD', index_of(head)), 'the index')
   if names ~= head.edges + head.rows + 1 then
     damaged('the index holds ' .. names .. ' names instead of ' .. (head.edges + head.rows + 1))
   end
-  return redis.call('SISMEMBER', index, index_name(high, low)) == 1
+end
+
+-- Whether the index has an id; of a list that has one.
+local function index_has(head, high, low)
+  check_index(head)
+  return redis.call('SISMEMBER', index_of(head), index_name(high, low)) == 1
 end
 
 -- Notes an edge in the index, if there is one.
