@@ -71,7 +71,9 @@ Figures = dict[str, float]
 
 def run(
     edges: Annotated[int, typer.Option(min=20_000, help="Of the largest lists.")] = 1_000_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Of everything; the medians count.")] = 3,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Of everything, 2 to 4 minutes each; the medians count.")
+    ] = 3,
 ) -> None:
     """Measure operations on edge lists, in microseconds of the server, beside plain sorted sets."""
     taken: dict[str, list[Figures]] = {family: [] for family in FAMILIES}
