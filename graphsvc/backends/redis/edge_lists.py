@@ -39,7 +39,7 @@ from graphsvc.runtime.logs import OnceASecond
 from graphsvc.runtime.metrics import Metrics
 from graphsvc.runtime.settings import RedisSettings
 
-EDGES_A_COMMAND = 32
+EDGES_A_COMMAND = 16
 """Edges of one command at most, so that none keeps a node busy for long."""
 
 MOST_INDEXED = 65_000
