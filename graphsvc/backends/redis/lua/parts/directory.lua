@@ -55,8 +55,11 @@ end
 -- What is stored as the sealed block of a separator, as it is.
 local function sealed_data(head, separator)
   local data = redis.pcall('GET', block_key(head, number_of(separator)))
-  if type(data) ~= 'string' or data == '' then
+  if type(data) ~= 'string' then
     damaged(name_of(separator) .. (data and ' is of a wrong type' or ' is missing'))
+  end
+  if #data < HEADER or struct.unpack('>I2', data, 2) ~= #data then
+    damaged(name_of(separator) .. ' is cut short')
   end
   return data
 end
