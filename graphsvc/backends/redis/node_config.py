@@ -16,11 +16,12 @@ AOF_FOLDER = "appendonlydir"
 STORE_SETTINGS = {
     "maxmemory-policy": "noeviction",
     "set-max-intset-entries": "65536",
-    "zset-max-listpack-entries": "128",
+    "zset-max-listpack-entries": "32",
     "zset-max-listpack-value": "64",
 }
-"""What edge lists rely on, alike on every node of a cluster: an index that is no set of integers would take
-ten times the memory and more than a moment to become one, and what is evicted is lost."""
+"""What edge lists rely on, alike on every node of a cluster. An index that is no set of integers would take
+ten times the memory, and long to become one; what is evicted is lost; and a directory is searched by bytes,
+which in a longer listpack takes longer than all the rest of reading a page."""
 
 _PORT_LINE = re.compile(r"^port (\d+)$", re.MULTILINE)
 

@@ -1,9 +1,10 @@
 """Reading one page of a list with plain commands, and without a lock.
 
-Which blocks a page needs stands in the directory, so it takes two batches of commands, and the list may
-change between them. The second is a transaction that reads the directory's separators again, together with
-the head and the blocks that the first batch named: a picture of one moment. Where it has other separators
-than the first batch, another is taken.
+Which blocks a page needs stands in the directory, so it takes two batches of commands. All that the page is
+made of comes from the second: the blocks that the first one named, then the head, then the directory's
+separators again. Any change that moves an edge to another block changes a separator, and block numbers do not
+come again while a list is long; so where the separators are those of the first batch, the blocks and the head
+that were read just before them belong together. Else the second batch is repeated with those it found.
 """
 
 from collections.abc import Generator, Sequence
@@ -29,8 +30,12 @@ Reading = Generator[list[Command], Replies, Page]
 _ROWS_A_BLOCK = 128
 """About what a block holds: for a guess how many are needed."""
 
-_PICTURES = 20
-"""Taken at most: enough for a list that is split and merged just there all the time."""
+_ATTEMPTS = 20
+"""Enough for a list that is split and merged just there all the time."""
+
+
+class _Doubt(Exception):
+    """Parts that do not fit together: the list changed in just that moment, or it is damaged."""
 
 
 class ListChanged(Exception):
@@ -68,8 +73,16 @@ class PageReader:
         head = _head(head_data)
         if head is not None and self._is_in(head):
             return self._page(head, [head], complete=not head.long)
-        for _ in range(_PICTURES):
-            page, found = yield from self._take_picture(separators)
+        doubt = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                page, found = yield from self._read_blocks(separators)
+            except _Doubt as error:
+                # Only what is found twice is not a moment between two changes.
+                if str(error) == doubt:
+                    raise Damage(doubt) from None
+                doubt = str(error)
+                continue
             if page is not None:
                 return page
             if found == separators:  # right, but too few
@@ -78,22 +91,19 @@ class PageReader:
             separators = found
         raise ListChanged
 
-    def _take_picture(
+    def _read_blocks(
         self, separators: list[Reply]
     ) -> Generator[list[Command], Replies, tuple[Page | None, list[Reply]]]:
         """The page, if the list still has these separators and they are enough; and those that it has."""
         entries = self._decode(separators)
         walked = self._walked(entries)
-        *_, whole = yield [
-            Command(self._shard, ("MULTI",)),
-            self._get(self._head_key),
-            Command(self._shard, ("ZCARD", self._directory)),
-            *(commands := self._separator_commands()),
+        *replies, count = yield [
             *(self._get(block_key(self._head_key, each.number)) for each in walked),
-            Command(self._shard, ("EXEC",)),
+            self._get(self._head_key),
+            *self._separator_commands(),
+            Command(self._shard, ("ZCARD", self._directory)),
         ]
-        head_data, count, *rest = whole
-        found, datas = rest[: len(commands)], rest[len(commands) :]
+        datas, head_data, found = replies[: len(walked)], replies[len(walked)], replies[len(walked) + 1 :]
         head = _head(head_data)
         _check_directory(head, count, self._decode(found))
         if head is None:
@@ -191,12 +201,12 @@ def _check_directory(head: Block | None, count: Reply, entries: list[Separator])
     if isinstance(count, ReplyError):
         raise Damage("the directory is of a wrong type")
     if head is None and count:
-        raise Damage("the head is missing")
+        raise _Doubt("the head is missing")
     if head is not None and head.long:
         if count != head.totals.blocks:
-            raise Damage(f"the directory names {count} blocks instead of {head.totals.blocks}")
+            raise _Doubt(f"the directory names {count} blocks instead of {head.totals.blocks}")
         if not entries:
-            raise Damage("the directory has no oldest block")
+            raise _Doubt("the directory has no oldest block")
 
 
 def _check_bounds(
