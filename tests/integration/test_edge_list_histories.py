@@ -35,7 +35,7 @@ EVERY_TIME = settings(
     stateful_step_count=25,
 )
 LONG = settings(EVERY_TIME, derandomize=False, print_blob=True, max_examples=1_500, stateful_step_count=60)
-SIZES = {"tiny": (TINY, 250), "product": (PRODUCT, 2_500)}
+SIZES = {"tiny": (TINY, 250), "product": (PRODUCT, 1_500)}
 """And the longest lists."""
 
 
