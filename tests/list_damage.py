@@ -23,12 +23,14 @@ class Damage(NamedTuple):
     do: Do
     to_sealed: bool = True
     """Only where there are sealed blocks."""
-    to_index: bool = False
-    """Only where there is an index."""
+    to_index: bool | None = None
+    """Only where there is an index, or where there is none."""
 
     def fits(self, shape: Shape) -> bool:
         """Whether a list has what is to be damaged."""
-        return not (self.to_sealed and not shape.sealed_rows) and not (self.to_index and not shape.indexed)
+        if self.to_sealed and not shape.sealed_rows:
+            return False
+        return self.to_index is None or self.to_index == shape.indexed
 
 
 def head(target: Target) -> bytes:
@@ -255,6 +257,10 @@ DAMAGES: tuple[Damage, ...] = (
     Damage("the directory without a zero separator", edit_entry(0, lambda entry: [b"\1" + entry[1:]])),
     Damage("the directory with a score above 0", edit_entry(0, lambda entry: [entry], score=1)),
     Damage("the directory with a score below 0", edit_entry(-1, lambda entry: [entry], score=-1)),
+    *(
+        Damage(f"a {kind} where no index belongs", retype(index, kind), to_sealed=False, to_index=False)
+        for kind in KINDS
+    ),
     Damage("the index deleted", delete(index), to_index=True),
     *(Damage(f"the index turned into a {kind}", retype(index, kind), to_index=True) for kind in KINDS),
     Damage("the index without one id", without_names(3), to_index=True),

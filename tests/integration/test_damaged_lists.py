@@ -186,8 +186,9 @@ async def wrong_drop(compared: ComparedLists, target: Target) -> list[str]:
     answer = await asked(compared.lists, methodcaller("drop", target.ref))
     if names(answer, target.ref):
         return []
-    gone = answer == target.shape.size and await compared.lists.sizes([target.ref]) == [0]
-    return [] if gone else [f"dropped {answer}"]
+    [left] = await compared.lists.sizes([target.ref])
+    gone = answer == target.shape.size and (left == 0 or names(left, target.ref))
+    return [] if gone else [f"dropped {answer}, left {left}"]
 
 
 async def wrong_answers(

@@ -148,6 +148,59 @@ async def test_a_wide_id_widens_its_block_only_and_one_by_one_all_widen(
     await compared.check(FOLLOWERS, random.Random(0))
 
 
+@tiny
+@pytest.mark.parametrize("more_us", [-1, 0, 1])
+@pytest.mark.parametrize("width", [4, 5, 6])
+async def test_a_block_widens_exactly_where_its_times_no_longer_fit(
+    compared: ComparedLists, client: redis.asyncio.Redis, width: int, more_us: int
+) -> None:
+    """Of the times that fit a width those whose first byte would be 0 are not used."""
+    reach_us = 256**width - 256 ** (width - 1) - 1 + more_us
+    oldest = [edge(number) for number in range(10)]
+    newer = [Cursor(T0 + 3 * 256**6 + number, spread(number + 1, USER)) for number in range(100, 130)]
+    for before in (False, True):
+        await compared.write(FOLLOWERS, [*oldest, *newer])
+        assert (await compared.stored(FOLLOWERS)).sealed_rows[0] == len(oldest)
+        begin, end = oldest[0].time_us, oldest[-1].time_us
+        far_us = end - reach_us if before else begin + reach_us
+        await compared.write(FOLLOWERS, [Cursor(far_us, spread(50, USER))])
+        stored = await compared.stored(FOLLOWERS)
+        assert stored.sealed_rows[0] == len(oldest) + 1
+        assert (await frames_of(client, FOLLOWERS))[0] == (width + (more_us > 0), 4)
+        await compared.remove_edges(FOLLOWERS, stored.edges)
+
+
+WIDE_USER = MAX_ID - 10_000
+APART = 40 * 24 * HOUR
+
+
+@tiny
+@pytest.mark.parametrize("older", [(False, SECOND), (True, SECOND), (False, APART), (True, APART)], ids=str)
+@pytest.mark.parametrize("newer", [(False, SECOND), (True, SECOND), (False, APART), (True, APART)], ids=str)
+async def test_blocks_of_different_widths_become_one(
+    compared: ComparedLists, sizes: BlockSizes, older: tuple[bool, int], newer: tuple[bool, int]
+) -> None:
+    """Ids that are short and not, times that are close and far apart."""
+    edges: list[Cursor] = []
+    time_us = EARLIEST_TIME_US
+    for wide, step_us in (older, newer):
+        for _ in range(2 * sizes.head_rows):
+            time_us += step_us
+            number = len(edges) + 1
+            edges.append(Cursor(time_us, WIDE_USER + number if wide else spread(number, USER)))
+    for order in (edges, edges[::-1]):
+        await compared.write(FOLLOWING, order)
+        before, seen = await compared.stored(FOLLOWING), set[str | None]()
+        # Every fifth edge stays for long, so blocks get small all over the list; then the newest go first.
+        victims = [each for at, each in enumerate(order) if at % 5]
+        for each in victims + sorted(set(edges) - set(victims), reverse=True):
+            await compared.remove_edges(FOLLOWING, [each])
+            after = await compared.stored(FOLLOWING)
+            seen.add(event_between(before, after))
+            before = after
+        assert seen >= {"merged", "pulled"}
+
+
 TOGGLES = 32
 
 

@@ -31,7 +31,7 @@ EVERY_TIME = settings(
     database=None,
     deadline=None,
     suppress_health_check=QUIET,
-    max_examples=25,
+    max_examples=40,
     stateful_step_count=25,
 )
 LONG = settings(EVERY_TIME, derandomize=False, print_blob=True, max_examples=1_500, stateful_step_count=60)
