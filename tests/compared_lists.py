@@ -77,7 +77,7 @@ class ComparedLists:
     async def add(self, additions: Sequence[Addition], limit: int = UNLIMITED) -> None:
         """Add edges whose time is told."""
         self._touch(additions)
-        await self._agree(lambda lists: lists.add(additions, limit))
+        await self.agree(lambda lists: lists.add(additions, limit))
 
     async def add_now(self, ref: ListRef, edge_id: int) -> None:
         """Add an edge whose time the node tells."""
@@ -92,7 +92,7 @@ class ComparedLists:
     async def put(self, inverses: Sequence[Inverse]) -> None:
         """Put edges, of which each is named once."""
         self._touch(inverses)
-        await self._agree(lambda lists: lists.put(inverses))
+        await self.agree(lambda lists: lists.put(inverses))
 
     async def write(self, ref: ListRef, edges: Sequence[Cursor]) -> None:
         """Add or put edges, each id once, whether it stands or not."""
@@ -110,12 +110,12 @@ class ComparedLists:
     async def remove(self, removals: Sequence[Removal]) -> None:
         """Remove edges."""
         self._touch(removals)
-        await self._agree(lambda lists: lists.remove(removals))
+        await self.agree(lambda lists: lists.remove(removals))
 
     async def drop(self, ref: ListRef) -> None:
         """Remove all edges; no key is left."""
         self._touch([Removal(ref, edge.id) for edge in self.standing(ref)])
-        await self._agree(lambda lists: lists.drop(ref))
+        await self.agree(lambda lists: lists.drop(ref))
         await self.client.select(ref.shard)
         assert not await keys_of(self.client, ref)
 
@@ -126,7 +126,7 @@ class ComparedLists:
 
     async def step(self, walk: Walk, limit: int) -> None:
         """The next page of a walk. At its end all that nobody touched was seen once, in order."""
-        page = await self._agree(lambda lists: lists.page(walk.ref, walk.order, walk.after, limit))
+        page = await self.agree(lambda lists: lists.page(walk.ref, walk.order, walk.after, limit))
         walk.seen += [Cursor(*each) for each in zip(page.times_us, page.ids, strict=True)]
         walk.after = walk.seen[-1] if walk.seen else None
         if not page.more:
@@ -157,7 +157,7 @@ class ComparedLists:
                 for after in cursors
             ),
         ]
-        await asyncio.gather(*(self._agree(question) for question in questions))
+        await asyncio.gather(*(self.agree(question) for question in questions))
         return await self.check_stored(ref)
 
     async def stored(self, ref: ListRef) -> StoredList:
@@ -187,7 +187,8 @@ class ComparedLists:
         for walk in self.walks:
             walk.touched.update(each.id for each in changes if each.list == walk.ref)
 
-    async def _agree(self, call: Callable[[EdgeLists], Awaitable[Answer]]) -> Answer:
+    async def agree(self, call: Callable[[EdgeLists], Awaitable[Answer]]) -> Answer:
+        """Ask both; what they answer alike."""
         answer, expected = await call(self.lists), await call(self.model)
-        assert answer == expected
+        assert answer == expected, call
         return answer

@@ -6,6 +6,7 @@ Changes come between the pages of a walk, between the commands of a page, and fr
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from operator import methodcaller
 
 import pytest
 
@@ -55,6 +56,21 @@ async def test_10_000_edges_of_one_microsecond_with_changes_around_the_cursor(
         await compared.write(ref, chance.sample(around, 3))
     assert len(walk.begun_with) - len(walk.touched) > 9_000
     await compared.stored(ref)
+
+
+@both_sorts
+async def test_pages_that_end_exactly_where_the_list_or_a_block_does(
+    compared: ComparedLists, ref: ListRef
+) -> None:
+    edges = [Cursor(T0 + number, spread(number, USER)) for number in range(1, 81)]
+    await compared.write(ref, edges)
+    for order, ordered in ((Order.OLDEST_FIRST, edges), (Order.NEWEST_FIRST, edges[::-1])):
+        for begin in range(len(edges)):
+            limits = [limit for limit in range(len(edges) - begin - 1, len(edges) - begin + 2) if limit > 0]
+            for limit in (*limits, 10, 24):
+                await compared.agree(
+                    methodcaller("page", ref, order, ordered[begin - 1] if begin else None, limit)
+                )
 
 
 @both_sorts
