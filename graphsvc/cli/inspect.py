@@ -45,7 +45,7 @@ def inspect(
 
     Their keys in the database of the user's shard, their form, blocks, bytes, first and last times. Of a
     list with more than 100 blocks the bytes are an estimate unless it is checked. Exits with 1 if a list is
-    damaged: --check finds all damage; without it only what was read is looked at.
+    damaged: --check looks at every part; without it only at what was read.
 
     \b
     Examples:

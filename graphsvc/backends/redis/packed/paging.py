@@ -97,15 +97,16 @@ class PageReader:
         """The page, if the list still has these separators and they are enough; and those that it has."""
         entries = self._decode(separators)
         walked = self._walked(entries)
-        *replies, count = yield [
+        *replies, count, scored_0 = yield [
             *(self._get(block_key(self._head_key, each.number)) for each in walked),
             self._get(self._head_key),
             *self._separator_commands(),
             Command(self._shard, ("ZCARD", self._directory)),
+            Command(self._shard, ("ZCOUNT", self._directory, 0, 0)),
         ]
         datas, head_data, found = replies[: len(walked)], replies[len(walked)], replies[len(walked) + 1 :]
         head = _head(head_data)
-        _check_directory(head, count, self._decode(found))
+        _check_directory(head, count, scored_0, self._decode(found))
         if head is None:
             return Page([], [], more=False, size=0), found
         if not head.long:
@@ -197,7 +198,7 @@ class PageReader:
         return Command(self._shard, ("GET", key))
 
 
-def _check_directory(head: Block | None, count: Reply, entries: list[Separator]) -> None:
+def _check_directory(head: Block | None, count: Reply, scored_0: Reply, entries: list[Separator]) -> None:
     if isinstance(count, ReplyError):
         raise Damage("the directory is of a wrong type")
     if head is None and count:
@@ -205,6 +206,8 @@ def _check_directory(head: Block | None, count: Reply, entries: list[Separator])
     if head is not None and head.long:
         if count != head.totals.blocks:
             raise _Doubt(f"the directory names {count} blocks instead of {head.totals.blocks}")
+        if scored_0 != count:
+            raise _Doubt("the directory has scores other than 0")
         if not entries:
             raise _Doubt("the directory has no oldest block")
 

@@ -90,20 +90,15 @@ local function count_rows(data, header, row)
   return low
 end
 
--- The block of a key; nil where there is none.
-local function open(key, part)
-  local data = damaged_reply(redis.pcall('GET', key), part)
-  if not data then
-    return nil
-  end
+-- Form, base and totals out of a block's header, which is verified.
+local function read_header(data, part)
   if #data < HEADER then
     damaged(part .. ' is cut short')
   end
   local number, length, base, check = struct.unpack('>BI2I7I2', data)
   local form = FORMS[number]
-  local header, edges, blocks, next_number = HEADER, 0, 0, 0
+  local edges, blocks, next_number = 0, 0, 0
   if form.long then
-    header = LONG_HEADER
     if #data < LONG_HEADER then
       damaged(part .. ' is cut short')
     end
@@ -118,11 +113,22 @@ local function open(key, part)
   if form.head ~= (part == 'the head') then
     damaged(part .. ' is not the kind of block that belongs there')
   end
-  local row = form.time_width + form.id_width
-  local rows = count_rows(data, header, row)
-  if rows == 0 then
+  if (string.byte(data, (form.long and LONG_HEADER or HEADER) + 1) or 0) == 0 then
     damaged(part .. ' has no rows')
   end
+  return form, base, edges, blocks, next_number
+end
+
+-- The block of a key; nil where there is none.
+local function open(key, part)
+  local data = damaged_reply(redis.pcall('GET', key), part)
+  if not data then
+    return nil
+  end
+  local form, base, edges, blocks, next_number = read_header(data, part)
+  local header = form.long and LONG_HEADER or HEADER
+  local row = form.time_width + form.id_width
+  local rows = count_rows(data, header, row)
   return {
     key = key, part = part, data = data, head = form.head, long = form.long, indexed = form.indexed,
     time_width = form.time_width, id_width = form.id_width, base = base, row = row,

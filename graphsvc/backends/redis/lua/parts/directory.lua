@@ -12,9 +12,13 @@ local function directory_of(head)
 end
 
 local function check_directory(head)
-  local blocks = damaged_reply(redis.pcall('ZCARD', directory_of(head)), 'the directory')
+  local directory = directory_of(head)
+  local blocks = damaged_reply(redis.pcall('ZCARD', directory), 'the directory')
   if blocks ~= head.blocks then
     damaged('the directory names ' .. blocks .. ' blocks instead of ' .. head.blocks)
+  end
+  if redis.call('ZCOUNT', directory, 0, 0) ~= blocks then
+    damaged('the directory has scores other than 0')
   end
 end
 
@@ -45,32 +49,35 @@ local function block_key(head, number)
 end
 
 local function number_of(separator)
+  if #separator ~= #OLDEST + 4 then
+    damaged('the directory has an entry of ' .. #separator .. ' bytes')
+  end
   return (struct.unpack('>I4', separator, #OLDEST + 1))
 end
 
-local function name_of(separator)
-  return string.format('block %d', number_of(separator))
+local function check_begin(separator, first_time, part)
+  if first_time < (struct.unpack('>I7', separator)) then
+    damaged(part .. ' has edges before its separator')
+  end
 end
 
--- What is stored as the sealed block of a separator, as it is.
+-- What is stored as the sealed block of a separator, its header verified; and its form.
 local function sealed_data(head, separator)
-  local data = redis.pcall('GET', block_key(head, number_of(separator)))
-  if type(data) ~= 'string' then
-    damaged(name_of(separator) .. (data and ' is of a wrong type' or ' is missing'))
-  end
-  if #data < HEADER or struct.unpack('>I2', data, 2) ~= #data then
-    damaged(name_of(separator) .. ' is cut short')
-  end
-  return data
+  local number = number_of(separator)
+  local part = string.format('block %d', number)
+  local data = damaged_reply(redis.pcall('GET', block_key(head, number)), part)
+    or damaged(part .. ' is missing')
+  local form, base = read_header(data, part)
+  check_begin(separator, base + struct.unpack(TIME_FORMAT[form.time_width], data, HEADER + 1), part)
+  return data, form
 end
 
 -- The sealed block of a separator.
 local function open_sealed(head, separator)
-  local part = name_of(separator)
-  local block = open(block_key(head, number_of(separator)), part) or damaged(part .. ' is missing')
-  if time_at(block, 0) < (struct.unpack('>I7', separator)) then
-    damaged(part .. ' has edges before its separator')
-  end
+  local number = number_of(separator)
+  local part = string.format('block %d', number)
+  local block = open(block_key(head, number), part) or damaged(part .. ' is missing')
+  check_begin(separator, time_at(block, 0), part)
   return block
 end
 

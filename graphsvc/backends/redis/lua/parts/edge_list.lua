@@ -27,11 +27,17 @@ end
 -- The time at which an id stands in one of these sealed blocks; nil where it does in none.
 local function time_in_sealed(head, separators, high, low)
   local wanted = {[4] = id_to_bytes(4, high, low), [8] = id_to_bytes(8, high, low)}
+  local seen = {}
   blocks_searched = blocks_searched + #separators
   for _, separator in ipairs(separators) do
     -- Only a block whose bytes hold those of the id is taken apart.
-    local data = sealed_data(head, separator)
-    local bytes = wanted[FORMS[string.byte(data)].id_width]
+    local data, form = sealed_data(head, separator)
+    local number = number_of(separator)
+    if seen[number] then
+      damaged(string.format('the directory names block %d twice', number))
+    end
+    seen[number] = true
+    local bytes = wanted[form.id_width]
     if bytes and string.find(data, bytes, HEADER + 1, true) then
       local block = open_sealed(head, separator)
       local row = find_id(block, high, low)
@@ -119,11 +125,12 @@ local function insert_into_head(head, time, high, low, wants_index)
   return true
 end
 
--- Splits a block that became too long, given its rows with the new one at `at`: there, where it was added
--- at an end, so that an import in order leaves full blocks behind; else in the middle.
+-- Splits a block that became too long, given its rows with the new one at `at`: in the middle; but where it was
+-- added at an end, a quarter from there, so that an import in order leaves blocks behind that are well filled.
 local function split(head, block, at, rows)
   local count = block.rows + 1
-  local left = at == 0 and 1 or at == block.rows and at or math.floor(count / 2)
+  local quarter = math.floor(count / 4)
+  local left = at == 0 and quarter or at == block.rows and count - quarter or math.floor(count / 2)
   block.data = string.sub(block.data, 1, block.header) .. rows
   block.rows = count
   local mark = mark_of(time_at(block, left), id_at(block, left))
@@ -160,12 +167,17 @@ end
 -- Whether this very edge stands. Opens the block where it does or would, so it also says that an edge can be
 -- inserted there.
 local function stands_at(head, time, high, low)
-  local block = head
-  if is_sealed(head, time, high, low) then
-    check_directory(head)
-    block = open_sealed(head, separator_of(head, time, high, low))
+  if not is_sealed(head, time, high, low) then
+    return row_is(head, position(head, time, high, low), time, high, low)
   end
-  return row_is(block, position(block, time, high, low), time, high, low)
+  check_directory(head)
+  local separator = separator_of(head, time, high, low)
+  local block = open_sealed(head, separator)
+  local at = position(block, time, high, low)
+  if at == 0 then
+    check_end(head, separator, block)
+  end
+  return row_is(block, at, time, high, low)
 end
 
 -- The time at which an id stands, or nil. An index knows whether to look at all; the time that is guessed is
