@@ -1,6 +1,5 @@
-"""A link on which others come in between, wherever a node lets them."""
+"""A link on which others come in between."""
 
-import random
 from collections.abc import Awaitable, Callable, Sequence
 
 from graphsvc.backends.redis.connection import Command, Reply
@@ -11,35 +10,15 @@ from graphsvc.runtime.settings import RedisSettings
 
 
 class InterruptedLink(Link):
-    """Lets something happen before each batch of commands, as it may on a busy node.
-
-    Nodes answer a batch that arrives as a whole as a whole, but nobody promises it: with `within` batches are
-    taken apart as well, but for transactions.
-    """
+    """Lets something happen before each batch of commands; nodes answer as a whole what so arrives."""
 
     def __init__(
-        self,
-        instance: Instance,
-        cluster: ClusterSettings,
-        between: Callable[[], Awaitable[None]],
-        chance: random.Random,
-        *,
-        within: bool,
+        self, instance: Instance, cluster: ClusterSettings, between: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__(instance, cluster, RedisSettings(), Metrics())
         self._between = between
-        self._chance = chance
-        self._within = within
 
     async def run(self, commands: Sequence[Command]) -> list[Reply]:
         """See `Link.run`."""
-        replies: list[Reply] = []
-        rest = list(commands)
-        while rest:
-            await self._between()
-            count = len(rest)
-            if self._within and rest[0].words[0] != "MULTI":
-                count = self._chance.randint(1, count)
-            replies += await super().run(rest[:count])
-            del rest[:count]
-        return replies
+        await self._between()
+        return await super().run(commands)

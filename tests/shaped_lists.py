@@ -49,8 +49,6 @@ class Target(NamedTuple):
     ref: ListRef
     ids: ShortIds
     shape: Shape
-    stranger: ListRef
-    """Another list of the same shape in the same database, with other edges."""
 
     @property
     def head_key(self) -> bytes:
@@ -72,12 +70,9 @@ class Target(NamedTuple):
         return block_key(self.head_key, number % len(self.shape.sealed_rows))
 
 
-def edges_like(shape: Shape, first: int = 0) -> list[Cursor]:
+def edges_like(shape: Shape) -> list[Cursor]:
     """Edges for a list of this shape, ten seconds and ten ids apart, so that others fit between them."""
-    return [
-        Cursor(T0 + 10 * number * SECOND, spread(10 * number + 5, USER))
-        for number in range(first, first + shape.size)
-    ]
+    return [Cursor(T0 + 10 * number * SECOND, spread(10 * number + 5, USER)) for number in range(shape.size)]
 
 
 async def store_list(
