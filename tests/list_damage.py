@@ -204,7 +204,7 @@ def to_a_block(part: Part, header: int, *, to_sealed: bool) -> Iterator[Damage]:
         "longer by a row": lambda data: data + b"\xff" * ROW,
         "without rows": lambda data: data[:header].ljust(len(data), b"\0"),
         "overwritten": lambda _: b"damaged by hand, as a test does it",
-        **{f"with bit {bit} flipped": flip(bit) for bit in range(0, 8 * header, 7)},
+        **{f"with bit {bit} flipped": flip(bit) for bit in range(0, 8 * header, 13)},
     }
     name = (part.__doc__ or "").rstrip(".").lower()
     for what, change in edits.items():

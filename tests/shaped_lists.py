@@ -103,15 +103,23 @@ def _block(edges: list[Cursor], flags: int, ids: ShortIds, totals: Totals) -> by
 
 async def dumps_of(client: redis.asyncio.Redis, ref: ListRef) -> dict[bytes, bytes]:
     """All keys of a list, to be restored."""
-    return {key: await client.dump(key) for key in await keys_of(client, ref)}  # type: ignore[misc]
+    keys = sorted(await keys_of(client, ref))
+    pipeline = client.pipeline(transaction=False)
+    for key in keys:
+        pipeline.dump(key)
+    return dict(zip(keys, await pipeline.execute(), strict=True))
 
 
 async def contents_of(client: redis.asyncio.Redis, ref: ListRef) -> dict[bytes, object]:
     """What all keys of a list hold, to be compared: dumps, and of sets, which have no order, the members."""
-    return {
-        key: await client.smembers(key) if await client.type(key) == b"set" else await client.dump(key)
-        for key in await keys_of(client, ref)
-    }
+    contents: dict[bytes, object] = dict(await dumps_of(client, ref))
+    pipeline = client.pipeline(transaction=False)
+    for key in contents:
+        pipeline.type(key)
+    for key, kind in zip(list(contents), await pipeline.execute(), strict=True):
+        if kind == b"set":
+            contents[key] = await client.smembers(key)
+    return contents
 
 
 async def restore(client: redis.asyncio.Redis, ref: ListRef, dumps: dict[bytes, bytes]) -> None:

@@ -34,7 +34,7 @@ SHAPES = {
     "low": Shape([8, 17, 1, 10], TINY.pull_below),
     "low, indexed": Shape([8, 17, 1, 10], TINY.pull_below, indexed=True),
 }
-EVERY_NTH = 4
+EVERY_NTH = 10
 """So many cases together make all writes, each case other ones."""
 CASES = [
     pytest.param(number, shape, damage, id=f"{name}: {damage.name}")

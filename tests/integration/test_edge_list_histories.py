@@ -31,11 +31,11 @@ EVERY_TIME = settings(
     database=None,
     deadline=None,
     suppress_health_check=QUIET,
-    max_examples=40,
+    max_examples=25,
     stateful_step_count=25,
 )
 LONG = settings(EVERY_TIME, derandomize=False, print_blob=True, max_examples=1_500, stateful_step_count=60)
-SIZES = {"tiny": (TINY, 250), "product": (PRODUCT, 1_500)}
+SIZES = {"tiny": (TINY, 250), "product": (PRODUCT, 800)}
 """And the longest lists."""
 
 
