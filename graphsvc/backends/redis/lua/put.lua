@@ -12,7 +12,7 @@ local function put_edge(key, i, args)
   local high, low = id_from_bytes(8, args[3 * i], 1)
   local head = open_list(key)
   if head and (former == 0 or head.indexed) then
-    former = standing_time(head, high, low, 0, time) or 0
+    former = standing_time(head, high, low, size_of(head) <= HEAD_ROWS and head.blocks or 0, time) or 0
   end
   local moves = head and former ~= 0 and former ~= time
   -- Before anything is written: damage where it goes has to be found first.
