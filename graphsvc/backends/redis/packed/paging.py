@@ -120,7 +120,8 @@ class PageReader:
     def _page_of(self, head: Block, blocks: list[Block], *, complete: bool) -> Page | None:
         """The page out of the head and blocks from the cursor on; None where they are too few."""
         parts = [head, *blocks] if self._newest_first else [*blocks, head] if complete else blocks
-        if not complete and sum(map(self._rows_of, parts)) < self._limit:
+        # One row beyond the page tells that more follow; without it there may be nothing left.
+        if not complete and sum(map(self._rows_of, parts)) <= self._limit:
             return None
         return self._page(head, parts, complete=complete)
 
