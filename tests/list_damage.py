@@ -1,7 +1,4 @@
-"""What a hand can do to the keys of a list.
-
-Not: bytes changed within a row, and whole blocks copied from another list, which nothing in a block tells.
-"""
+"""What a hand can do to the keys of a list, but for bytes changed within a row, which only a check finds."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from typing import NamedTuple
@@ -9,7 +6,8 @@ from typing import NamedTuple
 from graphsvc.backends.redis.packed.block import OLDEST, Separator
 from graphsvc.backends.redis.packed.ids import SENTINEL
 from tests.edge_shapes import T0
-from tests.shaped_lists import FREE, ROW, Shape, Target, edges_like
+from tests.shaped_lists import FREE, ROW, Shape, Target, edges_like, store_list
+from tests.stored_lists import keys_of
 
 KINDS = ("string", "list", "hash", "set", "zset")
 
@@ -109,6 +107,20 @@ def copy(source: Part, destination: Part) -> Do:
 
     async def do(target: Target) -> None:
         await target.client.set(destination(target), await read(target, source(target)))
+
+    return do
+
+
+def copy_from_another_list(part: Part) -> Do:
+    """Put the same part of a list of the same shape, but of another owner, where a part belongs."""
+
+    async def do(target: Target) -> None:
+        client, ref = target.client, target.ref
+        other = target._replace(ref=ref._replace(user_id=ref.user_id + 1))
+        await store_list(client, other.ref, other.shape, edges_like(other.shape), other.ids)
+        data = await read(other, part(other))
+        await client.delete(*await keys_of(client, other.ref))
+        await client.set(part(target), data)
 
     return do
 
@@ -262,5 +274,7 @@ DAMAGES: tuple[Damage, ...] = (
     Damage("the index with text", with_name("damaged"), to_index=True),
     Damage("two blocks swapped", swap(oldest, newest)),
     Damage("a block copied over the next", copy(oldest, second)),
+    Damage("the head of another list copied over", copy_from_another_list(head), to_sealed=False),
+    Damage("a block of another list copied over", copy_from_another_list(second)),
 )
 """What lists must notice wherever it matters."""

@@ -18,7 +18,7 @@ from graphsvc.backends.redis.packed.block import (
     encode_block,
 )
 from graphsvc.backends.redis.packed.ids import LONG_BYTES, SENTINEL, SHORT_BYTES, ShortIds
-from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key
+from graphsvc.backends.redis.packed.keys import Place, directory_key, index_key, list_key
 from graphsvc.backends.redis.packed.pictures import Directory, Index, Picture, StoredBlock, numbers_in
 from graphsvc.model.edges import Cursor, ListKind, ListRef
 from graphsvc.model.ids import spread
@@ -30,6 +30,8 @@ ANN = spread(7, USER)
 """A user of shard 7, whose lists these are."""
 FOLLOWING = ListRef(7, ListKind.FOLLOWING, ANN)
 FOLLOWERS = ListRef(7, ListKind.FOLLOWERS, ANN)
+KEY = list_key(FOLLOWING)
+HEAD_PLACE = Place(KEY)
 SHORT_IDS = ShortIds(local_bits=19, type_code=USER)
 FREE = 16
 """Bytes behind the rows of each block."""
@@ -40,17 +42,19 @@ def user_edges(count: int, first: int = 1) -> list[Cursor]:
     return [Cursor(T0 + n * 1_000_000, spread(n, USER)) for n in range(first, first + count)]
 
 
-def block_of(edges: Sequence[Cursor], flags: int = 0, totals: Totals | None = None) -> bytes:
+def block_of(
+    edges: Sequence[Cursor], flags: int = HEAD, totals: Totals | None = None, place: Place = HEAD_PLACE
+) -> bytes:
     """A block of these edges, oldest first, with widths that do."""
     short = all(SHORT_IDS.shorten(edge.id) for edge in edges)
     frame = Frame(7, LONG_BYTES if not short else SHORT_BYTES, 0)
     length = (24 if flags & LONG else 12) + len(edges) * (7 + frame.id_width) + FREE
-    return encode_block(list(edges), frame, SHORT_IDS, length, flags, totals or Totals())
+    return encode_block(edges, place, frame, SHORT_IDS, length, flags, totals or Totals())
 
 
 @dataclass
 class PackedList:
-    """What the keys of a list hold."""
+    """What the keys of whom Ann follows hold."""
 
     head: bytes | None
     blocks: dict[int, bytes] = field(default_factory=dict)
@@ -61,11 +65,11 @@ class PackedList:
     def of(cls, edges: Sequence[Cursor], block_rows: int = 0, *, indexed: bool = False) -> "PackedList":
         """A good list: short, or with sealed blocks of so many rows and a head of the rest."""
         if not block_rows:
-            return cls(block_of(edges, HEAD))
+            return cls(block_of(edges))
         sealed = [edges[at : at + block_rows] for at in range(0, len(edges) - 1, block_rows)]
         if len(sealed[-1]) < block_rows or sealed[-1][-1] == edges[-1]:
             sealed.pop()
-        blocks = {number: block_of(rows) for number, rows in enumerate(sealed)}
+        blocks = {number: block_of(rows, 0, place=Place(KEY, number)) for number, rows in enumerate(sealed)}
         entries = [Separator(*rows[0], number).packed() for number, rows in enumerate(sealed)]
         entries[0] = OLDEST + entries[0][len(OLDEST) :]
         count = len(sealed) * block_rows
@@ -75,42 +79,46 @@ class PackedList:
         names = {SENTINEL, *(SHORT_IDS.index_name(edge.id) for edge in edges)}
         return cls(head, blocks, entries, names if indexed else None)
 
-    async def store(self, node: Redis, head_key: bytes) -> None:
+    async def store(self, node: Redis) -> None:
         """Write all keys."""
-        if self.head is not None:
-            await node.set(head_key, self.head)
-        for number, data in self.blocks.items():
-            await node.set(block_key(head_key, number), data)
+        for place, data in self._places():
+            if data is not None:
+                await node.set(place.key, data)
         if self.entries:
-            await node.zadd(directory_key(head_key), dict.fromkeys(self.entries, 0))
+            await node.zadd(directory_key(KEY), dict.fromkeys(self.entries, 0))
         if self.index is not None:
-            await node.sadd(index_key(head_key), *self.index)
+            await node.sadd(index_key(KEY), *self.index)
 
     def pictures(self, run: int) -> Iterator[Picture]:
         """Run by run, as they would be read."""
         for at in range(0, max(1, len(self.entries)), run):
             entries = sorted(self.entries)[at : at + run + 1]
             yield Picture(
-                head=_stored(self.head),
+                head=_stored(Place(KEY), self.head),
                 directory=_directory(self.entries),
                 index=_index(self.index),
                 entries=entries,
-                blocks={number: _stored(self.blocks.get(number)) for number in numbers_in(entries)},
+                blocks={
+                    number: _stored(Place(KEY, number), self.blocks.get(number))
+                    for number in numbers_in(entries)
+                },
                 indexed={
                     each: SHORT_IDS.index_name(each) in self.index
-                    for name, data in (("the head", self.head), *self._named_blocks())
-                    for each in _ids_in(data, name)
+                    for place, data in self._places()
+                    for each in _ids_in(place, data)
                 }
                 if self.index and self.head and self.head[0] & INDEXED
                 else {},
             )
 
-    def _named_blocks(self) -> Iterator[tuple[str, bytes]]:
-        return ((f"block {number}", data) for number, data in self.blocks.items())
+    def _places(self) -> Iterator[tuple[Place, bytes | None]]:
+        yield Place(KEY), self.head
+        for number, data in self.blocks.items():
+            yield Place(KEY, number), data
 
 
-def _stored(data: bytes | None) -> StoredBlock:
-    return StoredBlock() if data is None else StoredBlock("string", len(data) + 40, data)
+def _stored(place: Place, data: bytes | None) -> StoredBlock:
+    return StoredBlock(place) if data is None else StoredBlock(place, "string", len(data) + 40, data)
 
 
 def _directory(entries: Sequence[bytes]) -> Directory:
@@ -123,9 +131,9 @@ def _index(names: set[int] | None) -> Index:
     return Index("set", 4 * len(names), "intset", len(names), SENTINEL in names)
 
 
-def _ids_in(data: bytes | None, name: str) -> list[int]:
+def _ids_in(place: Place, data: bytes | None) -> list[int]:
     try:
-        return Block(data or b"", name).columns(SHORT_IDS)[0]
+        return Block(data or b"", place).columns(SHORT_IDS)[0]
     except Damage:
         return []
 

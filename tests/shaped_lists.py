@@ -16,7 +16,7 @@ from graphsvc.backends.redis.packed.block import (
     encode_block,
 )
 from graphsvc.backends.redis.packed.ids import SENTINEL, ShortIds
-from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key, list_key
+from graphsvc.backends.redis.packed.keys import Place, block_key, directory_key, index_key, list_key
 from graphsvc.model.edges import Cursor, ListRef
 from graphsvc.model.ids import spread
 from tests.edge_shapes import T0, USER
@@ -85,7 +85,8 @@ async def store_list(
         del rest[:rows]
     key = list_key(ref)
     for number, part in enumerate(parts):
-        await client.set(block_key(key, number), _block(part, 0, ids, Totals()))
+        place = Place(key, number)
+        await client.set(place.key, _block(part, place, 0, ids, Totals()))
         separator = Separator(*part[0], number).packed()
         entry = separator if number else OLDEST + separator[len(OLDEST) :]
         await client.zadd(directory_key(key), {entry: 0})
@@ -93,12 +94,12 @@ async def store_list(
         await client.sadd(index_key(key), SENTINEL, *(ids.index_name(each.id) for each in edges))
     flags = HEAD | (LONG if parts else 0) | (INDEXED if shape.indexed else 0)
     totals = Totals(sum(shape.sealed_rows), len(parts), len(parts))
-    await client.set(key, _block(rest, flags, ids, totals))
+    await client.set(key, _block(rest, Place(key), flags, ids, totals))
 
 
-def _block(edges: list[Cursor], flags: int, ids: ShortIds, totals: Totals) -> bytes:
+def _block(edges: list[Cursor], place: Place, flags: int, ids: ShortIds, totals: Totals) -> bytes:
     length = (24 if flags & LONG else 12) + len(edges) * ROW + FREE
-    return encode_block(edges, FRAME, ids, length, flags, totals if flags & LONG else Totals())
+    return encode_block(edges, place, FRAME, ids, length, flags, totals if flags & LONG else Totals())
 
 
 async def dumps_of(client: redis.asyncio.Redis, ref: ListRef) -> dict[bytes, bytes]:

@@ -22,7 +22,7 @@ from graphsvc.backends.redis.packed.block import (
     encode_block,
 )
 from graphsvc.backends.redis.packed.ids import SENTINEL, ShortIds
-from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key, list_key
+from graphsvc.backends.redis.packed.keys import Place, directory_key, index_key, list_key
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor, ListRef
 from graphsvc.model.ids import MAX_ID
 from graphsvc.model.list_inspection import ListForm
@@ -63,24 +63,20 @@ async def read_list(client: redis.asyncio.Redis, list_ref: ListRef, ids: ShortId
     if head_data is None:
         assert not keys
         return StoredList(ListForm.EMPTY, [], [], 0)
-    head = Block(head_data, "the head")
-    newest = edges_of(head, ids)
+    head = Block(head_data, Place(head_key))
+    newest = edges_of(head, Place(head_key), ids)
     if not head.long:
         assert keys == {head_key}
         assert not head.indexed
         return StoredList(ListForm.SHORT, newest, [], head.rows)
     separators = await _read_directory(client, head_key, head)
-    numbers = [each.number for each in separators]
+    places = [Place(head_key, each.number) for each in separators]
     datas: list[bytes | None] = await client.mget(  # type: ignore[assignment]
-        [block_key(head_key, number) for number in numbers]
+        [place.key for place in places]
     )
-    blocks = [
-        Block(data, f"block {number}")
-        for number, data in zip(numbers, datas, strict=True)
-        if data is not None
-    ]
-    assert len(blocks) == len(numbers)
-    sealed = [edges_of(block, ids) for block in blocks]
+    blocks = [Block(data, place) for data, place in zip(datas, places, strict=True) if data is not None]
+    assert len(blocks) == len(places)
+    sealed = [edges_of(block, place, ids) for block, place in zip(blocks, places, strict=True)]
     _check_places(separators, sealed, newest[0])
     assert sum(map(len, sealed)) == head.totals.edges
     edges = [edge for part in (*sealed, newest) for edge in part]
@@ -88,14 +84,14 @@ async def read_list(client: redis.asyncio.Redis, list_ref: ListRef, ids: ShortId
     assert keys == {
         head_key,
         directory_key(head_key),
-        *(block_key(head_key, number) for number in numbers),
+        *(place.key for place in places),
         *([index_key(head_key)] if head.indexed else []),
     }
     form = ListForm.INDEXED if head.indexed else ListForm.LONG
     return StoredList(form, edges, [each.rows for each in blocks], head.rows)
 
 
-def edges_of(block: Block, ids: ShortIds) -> list[Cursor]:
+def edges_of(block: Block, place: Place, ids: ShortIds) -> list[Cursor]:
     """The edges of a block, which is exactly what the encoder would make of them."""
     found, times_us = block.columns(ids)
     edges = [Cursor(time_us, edge_id) for time_us, edge_id in zip(times_us, found, strict=True)]
@@ -104,7 +100,7 @@ def edges_of(block: Block, ids: ShortIds) -> list[Cursor]:
     assert all(0 < edge_id <= MAX_ID for edge_id in found)
     frame = Frame(block.time_width, block.id_width, block.base_us)
     flags = block.form & (LONG | INDEXED | HEAD)
-    assert encode_block(edges, frame, ids, len(block.data), flags, block.totals) == block.data
+    assert encode_block(edges, place, frame, ids, len(block.data), flags, block.totals) == block.data
     return edges
 
 

@@ -12,7 +12,7 @@ import redis.asyncio
 
 from graphsvc.backends.redis.node_process import NodeProcess
 from graphsvc.backends.redis.packed.block import Block
-from graphsvc.backends.redis.packed.keys import block_key, list_key
+from graphsvc.backends.redis.packed.keys import Place, list_key
 from graphsvc.backends.redis.scripts import BlockSizes
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor, ListKind, ListRef
 from graphsvc.model.ids import MAX_ID, spread
@@ -97,19 +97,16 @@ async def test_a_list_crosses_all_forms_and_is_good_after_each_edge(
 
 async def frames_of(client: redis.asyncio.Redis, ref: ListRef) -> list[tuple[int, int]]:
     """Widths of times and ids: of the sealed blocks by number, then of the head."""
-    head = Block(await string(client, list_key(ref)), "the head")
-    sealed = [
-        Block(await string(client, block_key(list_key(ref), number)), f"block {number}")
-        for number in range(head.totals.next)
-    ]
+    head = await block_at(client, Place(list_key(ref)))
+    sealed = [await block_at(client, Place(list_key(ref), number)) for number in range(head.totals.next)]
     return [(each.time_width, each.id_width) for each in (*sealed, head)]
 
 
-async def string(client: redis.asyncio.Redis, key: bytes) -> bytes:
-    """What a key holds."""
-    data: bytes | None = await client.get(key)  # type: ignore[assignment]
+async def block_at(client: redis.asyncio.Redis, place: Place) -> Block:
+    """The block that belongs there."""
+    data: bytes | None = await client.get(place.key)  # type: ignore[assignment]
     assert data is not None
-    return data
+    return Block(data, place)
 
 
 @tiny

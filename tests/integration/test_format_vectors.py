@@ -13,6 +13,7 @@ import redis.asyncio
 from graphsvc.backends.redis.node_process import NodeProcess
 from graphsvc.backends.redis.packed.block import HEAD, INDEXED, LONG, Block, Damage
 from graphsvc.backends.redis.packed.ids import ShortIds
+from graphsvc.backends.redis.packed.keys import Place
 from graphsvc.backends.redis.scripts import BlockSizes, parts
 from tests.format_vectors import (
     BLOCKS,
@@ -20,17 +21,31 @@ from tests.format_vectors import (
     BY_ID,
     CHECKS,
     FITS,
+    FOLLOWING_HEAD,
     IDS,
+    SEEDS,
     SEPARATORS,
     BlockVector,
     CheckVector,
     IdVector,
+    SeedVector,
     SeparatorVector,
 )
 from tests.stored_lists import shard_client
 
-OPEN = """
-local block = open(KEYS[1], ARGV[1])
+PLACE = """
+local head = {key = string.sub(KEYS[1], 1, 12), seed = seed_of(KEYS[1])}
+local key, part, seed = head.key, 'the head', head.seed
+if ARGV[1] ~= '' then
+  key, part, seed = place_of(head, tonumber(ARGV[1]))
+end
+assert(key == KEYS[1])
+"""
+
+OPEN = (
+    PLACE
+    + """
+local block = open(key, part, seed)
 local answer = {
   block.long and 1 or 0, block.indexed and 1 or 0, block.time_width, block.id_width,
   string.format('%.0f', block.base), block.edges, block.blocks, block.next, block.rows,
@@ -41,21 +56,25 @@ for row = 0, block.rows - 1 do
 end
 return answer
 """
+)
 
-WRITE = """
+WRITE = (
+    PLACE
+    + """
 local block = {
-  key = KEYS[1], long = ARGV[1] == '1', indexed = ARGV[2] == '1', head = ARGV[3] == '1',
-  time_width = tonumber(ARGV[4]), id_width = tonumber(ARGV[5]), base = tonumber(ARGV[6]),
-  edges = tonumber(ARGV[7]), blocks = tonumber(ARGV[8]), next = tonumber(ARGV[9]),
+  key = key, seed = seed, long = ARGV[2] == '1', indexed = ARGV[3] == '1', head = ARGV[4] == '1',
+  time_width = tonumber(ARGV[5]), id_width = tonumber(ARGV[6]), base = tonumber(ARGV[7]),
+  edges = tonumber(ARGV[8]), blocks = tonumber(ARGV[9]), next = tonumber(ARGV[10]),
 }
 block.header = block.long and LONG_HEADER or HEADER
 local rows = {}
-for i = 10, #ARGV, 2 do
+for i = 11, #ARGV, 2 do
   rows[#rows + 1] = row_bytes(block, tonumber(ARGV[i]), struct.unpack('>I4I4', ARGV[i + 1]))
 end
 store(block, table.concat(rows))
 return redis.call('GET', KEYS[1])
 """
+)
 
 NAMES = """
 local high, low = struct.unpack('>I4I4', ARGV[1])
@@ -75,6 +94,8 @@ for i, text in ipairs(ARGV) do number[i] = tonumber(text) end
 return checksum(unpack(number))
 """
 
+SEED = PLACE + "return string.format('%.0f', seed)"
+
 MEMORY = """
 local answer = {}
 for needed = tonumber(ARGV[1]), tonumber(ARGV[2]) do
@@ -88,7 +109,7 @@ end
 return answer
 """
 
-KEY = b">AAFAMAAAAAE"
+KEY = FOLLOWING_HEAD.key
 
 
 class Lua:
@@ -100,6 +121,12 @@ class Lua:
     async def run(self, ids: ShortIds, body: str, *arguments: bytes | str | int) -> Any:
         """What a body answers."""
         return await self.client.eval(parts(ids, BlockSizes()).decode() + body, 1, KEY, *arguments)
+
+    async def run_at(self, place: Place, ids: ShortIds, body: str, *arguments: bytes | str | int) -> Any:
+        """What a body that begins with PLACE answers."""
+        number = "" if place.number is None else place.number
+        source = parts(ids, BlockSizes()).decode() + body
+        return await self.client.eval(source, 1, place.key, number, *arguments)
 
 
 @pytest.fixture
@@ -115,13 +142,14 @@ blocks = pytest.mark.parametrize("vector", BLOCKS, ids=lambda vector: vector.nam
 async def test_a_block_is_written_so(lua: Lua, vector: BlockVector) -> None:
     edges = [word for edge in vector.edges for word in (edge.time_us, edge.id.to_bytes(8, "big"))]
     flags = [int(bool(vector.flags & flag)) for flag in (LONG, INDEXED, HEAD)]
-    assert await lua.run(vector.ids, WRITE, *flags, *vector.frame, *vector.totals, *edges) == vector.data
+    words = (*flags, *vector.frame, *vector.totals, *edges)
+    assert await lua.run_at(vector.place, vector.ids, WRITE, *words) == vector.data
 
 
 @blocks
 async def test_a_block_is_read_so(lua: Lua, vector: BlockVector) -> None:
-    await lua.client.set(KEY, vector.data)
-    answer = await lua.run(vector.ids, OPEN, vector.part)
+    await lua.client.set(vector.place.key, vector.data)
+    answer = await lua.run_at(vector.place, vector.ids, OPEN)
     time_width, id_width, base_us = vector.frame
     assert answer == [
         bool(vector.flags & LONG),
@@ -141,20 +169,20 @@ async def test_a_block_is_read_so(lua: Lua, vector: BlockVector) -> None:
 
 @blocks
 async def test_lua_refuses_what_python_refuses_in_the_same_words(lua: Lua, vector: BlockVector) -> None:
-    other_part = "block 5" if vector.flags & HEAD else "the head"
-    cases = [(vector.data, other_part), (vector.data + b"\0", vector.part)]
-    cases += [(vector.data[:length], vector.part) for length in range(len(vector.data))]
-    for bit in range(8 * Block(vector.data, vector.part).header):
+    own = vector.place
+    cases = [(vector.data + b"\0", own), *((vector.data, each.place) for each in SEEDS if each.place != own)]
+    cases += [(vector.data[:length], own) for length in range(len(vector.data))]
+    for bit in range(8 * Block(vector.data, own).header):
         flipped = bytearray(vector.data)
         flipped[bit // 8] ^= 1 << bit % 8
-        cases.append((bytes(flipped), vector.part))
-    for data, part in cases:
-        await lua.client.set(KEY, data)
+        cases.append((bytes(flipped), own))
+    for data, place in cases:
+        await lua.client.set(place.key, data)
         with pytest.raises(redis.exceptions.ResponseError, match="DAMAGED") as in_lua:
-            await lua.run(vector.ids, OPEN, part)
+            await lua.run_at(place, vector.ids, OPEN)
         with pytest.raises(Damage) as in_python:
-            Block(data, part)
-        if len(data) >= Block(vector.data, vector.part).header:
+            Block(data, place)
+        if len(data) >= Block(vector.data, own).header:
             assert str(in_lua.value).partition(" script:")[0] == f"DAMAGED {in_python.value}"
 
 
@@ -173,8 +201,13 @@ async def test_a_separator_is_written_so(lua: Lua, vector: SeparatorVector) -> N
 
 @pytest.mark.parametrize("vector", CHECKS, ids=str)
 async def test_the_check_is_computed_so(lua: Lua, vector: CheckVector) -> None:
-    words = (vector.form, vector.length, vector.base_us, *vector.totals)
-    assert await lua.run(BY_ID, CHECK, *words) == vector.check
+    *numbers, totals, check = vector
+    assert await lua.run(BY_ID, CHECK, *numbers, *totals) == check
+
+
+@pytest.mark.parametrize("vector", SEEDS, ids=str)
+async def test_the_check_begins_with_the_seed_of_the_place(lua: Lua, vector: SeedVector) -> None:
+    assert await lua.run_at(vector.place, BY_ID, SEED) == b"%d" % vector.seed
 
 
 @pytest.mark.parametrize("ids", [BY_ID, BY_HASH], ids=["id", "hash"])

@@ -136,12 +136,12 @@ LONG_EDGES = user_edges(2 * SHOWN_BLOCKS * 3 + 1)
 async def test_a_very_long_list_is_told_in_part_and_checked_as_a_whole(
     lists: PackedEdgeLists, node: Redis
 ) -> None:
-    packed, key = PackedList.of(LONG_EDGES, 3), list_key(FOLLOWERS)
+    packed, key = PackedList.of(LONG_EDGES, 3), list_key(FOLLOWING)
     count = len(packed.blocks)
     assert count == 2 * SHOWN_BLOCKS > 3 * RUN
-    await packed.store(node, key)
-    glance = await lists.inspect(FOLLOWERS, check=False)
-    checked = await lists.inspect(FOLLOWERS, check=True)
+    await packed.store(node)
+    glance = await lists.inspect(FOLLOWING, check=False)
+    checked = await lists.inspect(FOLLOWING, check=True)
     assert_good(checked)
     assert checked == glance._replace(checked=True, bytes=checked.bytes)
     assert checked.bytes == await memory_of(node, key)
@@ -153,10 +153,10 @@ async def test_a_very_long_list_is_told_in_part_and_checked_as_a_whole(
 
     for number in (0, 1, RUN - 1, RUN, RUN + 1, 2 * RUN, count - 1):
         await node.delete(block_key(key, number))
-        assert (await lists.inspect(FOLLOWERS, check=True)).problems == (f"block {number} is missing",)
+        assert (await lists.inspect(FOLLOWING, check=True)).problems == (f"block {number} is missing",)
         await node.set(block_key(key, number), packed.blocks[number])
     await node.delete(block_key(key, 1))
-    assert (await lists.inspect(FOLLOWERS, check=False)).problems == ()
+    assert (await lists.inspect(FOLLOWING, check=False)).problems == ()
 
 
 async def follow_many(service: Service, count: int) -> None:
@@ -198,11 +198,11 @@ async def test_what_is_no_user_is_refused(service: Service, user_id: int, reason
 async def test_a_check_may_take_longer_than_a_read(
     tmp_path: Path, cluster: ClusterSettings, topology: Topology, node: Redis
 ) -> None:
-    await PackedList.of(LONG_EDGES, 3).store(node, list_key(FOLLOWERS))
+    await PackedList.of(LONG_EDGES, 3).store(node)
     redis = RedisSettings(read_timeout_ms=1)
     async with running_service(tmp_path, cluster, topology, redis=redis) as service:
         answer = await service.admin.InspectUser(pb.InspectUserRequest(user_id=ANN, check=True))
-    assert [each.size for each in answer.lists] == [0, len(LONG_EDGES)]
+    assert [each.size for each in answer.lists] == [len(LONG_EDGES), 0]
 
 
 async def test_the_command_names_damage_and_exits_with_1(

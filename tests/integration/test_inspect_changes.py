@@ -13,7 +13,7 @@ from graphsvc.backends.redis.edge_lists import PackedEdgeLists
 from graphsvc.backends.redis.node_process import NodeProcess, admin_client
 from graphsvc.backends.redis.packed.block import HEAD, LONG, Block, decode_separator
 from graphsvc.backends.redis.packed.inspection import RUN
-from graphsvc.backends.redis.packed.keys import block_key, directory_key, list_key
+from graphsvc.backends.redis.packed.keys import Place, block_key, directory_key, list_key
 from graphsvc.backends.redis.scripts import BlockSizes
 from graphsvc.model.edges import Cursor, ListKind, ListRef
 from graphsvc.model.errors import ListDamaged
@@ -128,10 +128,10 @@ async def test_a_count_that_lies_is_told_and_judged_once_writes_pause(
     writer, key = Writer(small_blocks, FOLLOWERS), list_key(FOLLOWERS)
     while writer.writes < 1_500:
         await writer.write()
-    head = Block(await stored_in(node, key), "the head")
+    head = Block(await stored_in(node, key), Place(key))
     edges = [Cursor(time_us, each) for each, time_us in zip(*head.columns(SHORT_IDS), strict=True)]
     lie = head.totals._replace(edges=head.totals.edges + 1_000)
-    await node.set(key, block_of(edges, HEAD | LONG, lie))
+    await node.set(key, block_of(edges, HEAD | LONG, lie, Place(key)))
     [problem] = (await small_blocks.inspect(FOLLOWERS, check=True)).problems
     assert problem == f"{EDGE_COUNT}: {lie.edges:,}, but they have {head.totals.edges:,}"
     async with writer.writing():

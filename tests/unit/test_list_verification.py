@@ -8,12 +8,13 @@ import pytest
 from graphsvc.backends.redis.packed import survey as survey_module
 from graphsvc.backends.redis.packed.block import HEAD, INDEXED, LONG, Frame, Separator, Totals, encode_block
 from graphsvc.backends.redis.packed.ids import LONG_BYTES, SENTINEL
+from graphsvc.backends.redis.packed.keys import Place
 from graphsvc.backends.redis.packed.pictures import Directory, Index, Picture, StoredBlock
 from graphsvc.backends.redis.packed.survey import MOST_PROBLEMS, Survey
 from graphsvc.backends.redis.packed.verification import Problem, check_keys, check_readable
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor
 from graphsvc.model.ids import MAX_ID, spread
-from tests.packed_lists import SHORT_IDS, T0, USER, PackedList, block_of, user_edges
+from tests.packed_lists import KEY, SHORT_IDS, T0, USER, PackedList, block_of, user_edges
 
 EDGES = user_edges(35)
 """Of the long lists: blocks 0, 1 and 2 have ten each, the head has five."""
@@ -53,7 +54,7 @@ def test_a_good_list_has_no_problem(packed: PackedList, run: int) -> None:
 
 def test_extreme_ids_and_times_are_good() -> None:
     edges = [Cursor(EARLIEST_TIME_US, 1), Cursor(EARLIEST_TIME_US, MAX_ID), Cursor(T0, 2)]
-    assert problems_of(PackedList(block_of(edges, HEAD))) == []
+    assert problems_of(PackedList(block_of(edges))) == []
 
 
 def head_with(at: int, by: bytes) -> bytes:
@@ -64,7 +65,7 @@ def head_with(at: int, by: bytes) -> bytes:
 
 
 def wide_head(edge_id: int) -> bytes:
-    return encode_block([Cursor(T0, edge_id)], Frame(7, LONG_BYTES, 0), SHORT_IDS, 40, HEAD)
+    return encode_block([Cursor(T0, edge_id)], Place(KEY), Frame(7, LONG_BYTES, 0), SHORT_IDS, 40, HEAD)
 
 
 NO_ID = "the head has an id that is none"
@@ -75,15 +76,15 @@ TRAILING = "the head has rows or other bytes behind the end of its rows"
     ("head", "problems"),
     [
         (b"short", ["the head is cut short: 5 bytes"]),
-        (head_with(1, b"\0"), ["the head has a header that contradicts itself"]),
+        (head_with(1, b"\0"), ["the head has a header that contradicts itself, or is that of another block"]),
         (head_with(0, b"")[:-1], ["the head has 412 bytes instead of 413"]),
-        (block_of(EDGES), ["the head is not the kind of block that belongs there"]),
-        (block_of([], HEAD), ["the head has no rows"]),
+        (block_of(EDGES, 0), ["the head is not the kind of block that belongs there"]),
+        (block_of([]), ["the head has no rows"]),
         (head_with(-1, b"x"), [TRAILING]),
         (head_with(HEADER + 3 * ROW, b"\0"), [TRAILING, "the head has a time before the year 2000"]),
-        (block_of([Cursor(EARLIEST_TIME_US - 1, 5)], HEAD), ["the head has a time before the year 2000"]),
-        (block_of(EDGES[::-1], HEAD), ["the head has rows out of order"]),
-        (block_of([EDGES[0]] * 2, HEAD), ["the head has rows out of order", TWICE]),
+        (block_of([Cursor(EARLIEST_TIME_US - 1, 5)]), ["the head has a time before the year 2000"]),
+        (block_of(EDGES[::-1]), ["the head has rows out of order"]),
+        (block_of([EDGES[0]] * 2), ["the head has rows out of order", TWICE]),
         (wide_head(0), [NO_ID]),
         (wide_head(MAX_ID + 1), [NO_ID]),
         (wide_head((1 << 64) - 1), [NO_ID]),
@@ -100,7 +101,9 @@ def test_a_damaged_head_is_named(head: bytes, problems: list[str]) -> None:
 
 def with_block(edges: Sequence[Cursor], number: int = 1, flags: int = 0) -> PackedList:
     """The long list with other edges in a block."""
-    return replace(LONG_ONE, blocks=LONG_ONE.blocks | {number: block_of(edges, flags)})
+    return replace(
+        LONG_ONE, blocks=LONG_ONE.blocks | {number: block_of(edges, flags, place=Place(KEY, number))}
+    )
 
 
 def with_data(data: bytes) -> PackedList:
@@ -249,7 +252,7 @@ def test_a_damaged_list_is_named_by_its_damage(packed: PackedList, problems: lis
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"head": StoredBlock("list", 99)}, "the head is a list, not a string"),
+        ({"head": StoredBlock(Place(KEY), "list", 99)}, "the head is a list, not a string"),
         ({"directory": Directory("hash", 99)}, "the directory is a hash, not a sorted set"),
         ({"directory": Directory()}, "the directory is missing"),
         ({"directory": Directory("zset", 99, 3, 1)}, "the directory has scores other than 0: 2 of 3"),
@@ -267,7 +270,7 @@ def test_keys_of_a_wrong_sort_are_named(changes: dict[str, object], problem: str
 
 def test_a_block_of_a_wrong_type_is_named_at_first_sight() -> None:
     picture = only_picture(LONG_ONE)
-    blocks = {**picture.blocks, 1: StoredBlock("zset", 99)}
+    blocks = {**picture.blocks, 1: StoredBlock(Place(KEY, 1), "zset", 99)}
     assert [str(each) for each in check_readable(replace(picture, blocks=blocks))] == [
         "block 1 is a zset, not a string"
     ]

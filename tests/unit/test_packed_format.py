@@ -20,22 +20,27 @@ from graphsvc.backends.redis.packed.block import (
     encode_block,
 )
 from graphsvc.backends.redis.packed.ids import SENTINEL, ShortIds
-from graphsvc.backends.redis.packed.keys import KeyMeaning, list_key, meaning_of
+from graphsvc.backends.redis.packed.keys import KeyMeaning, Place, list_key, meaning_of
 from graphsvc.model.edges import Cursor, ListKind, ListRef
 from graphsvc.model.ids import MAX_ID, pack
 from graphsvc.model.placement import PlacementName
 from tests.edge_shapes import BORDER_IDS
 from tests.format_vectors import (
+    BLOCK_5,
     BLOCKS,
     BY_HASH,
     BY_ID,
     CHECKS,
+    FOLLOWERS_HEAD,
+    FOLLOWING_HEAD,
     IDS,
+    SEEDS,
     SEPARATORS,
     T0,
     BlockVector,
     CheckVector,
     IdVector,
+    SeedVector,
     SeparatorVector,
 )
 from tests.nodes import cluster_of
@@ -47,16 +52,13 @@ object_ids = st.integers(1, MAX_ID) | st.sampled_from(BORDER_IDS)
 
 @blocks
 def test_a_block_is_written_so(vector: BlockVector) -> None:
-    length = len(vector.data)
-    assert (
-        encode_block(vector.edges, vector.frame, vector.ids, length, vector.flags, vector.totals)
-        == vector.data
-    )
+    _, ids, place, flags, frame, edges, _, totals = vector
+    assert encode_block(edges, place, frame, ids, len(vector.data), flags, totals) == vector.data
 
 
 @blocks
 def test_a_block_is_read_so(vector: BlockVector) -> None:
-    block = Block(vector.data, vector.part)
+    block = Block(vector.data, vector.place)
     found, times_us = block.columns(vector.ids)
     assert [Cursor(*each) for each in zip(times_us, found, strict=True)] == vector.edges
     assert Frame(block.time_width, block.id_width, block.base_us) == vector.frame
@@ -70,26 +72,35 @@ def test_a_block_is_read_so(vector: BlockVector) -> None:
 
 @blocks
 def test_any_flipped_bit_of_a_header_is_damage(vector: BlockVector) -> None:
-    for bit in range(8 * Block(vector.data, vector.part).header):
+    for bit in range(8 * Block(vector.data, vector.place).header):
         flipped = bytearray(vector.data)
         flipped[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(Damage, match=vector.part):
-            Block(bytes(flipped), vector.part)
+        with pytest.raises(Damage, match=vector.place.name):
+            Block(bytes(flipped), vector.place)
 
 
 @blocks
 def test_any_other_length_is_damage(vector: BlockVector) -> None:
     for length in range(len(vector.data)):
-        with pytest.raises(Damage, match=vector.part):
-            Block(vector.data[:length], vector.part)
-    with pytest.raises(Damage, match=vector.part):
-        Block(vector.data + b"\0", vector.part)
+        with pytest.raises(Damage, match=vector.place.name):
+            Block(vector.data[:length], vector.place)
+    with pytest.raises(Damage, match=vector.place.name):
+        Block(vector.data + b"\0", vector.place)
 
 
 @blocks
-def test_a_head_is_no_sealed_block_and_a_sealed_block_no_head(vector: BlockVector) -> None:
-    with pytest.raises(Damage, match="not the kind"):
-        Block(vector.data, "block 5" if vector.flags & HEAD else "the head")
+def test_a_block_that_belongs_elsewhere_is_damage(vector: BlockVector) -> None:
+    for place in {each.place for each in SEEDS} - {vector.place}:
+        with pytest.raises(Damage, match=f"{place.name} .*another block|is not the kind of block"):
+            Block(vector.data, place)
+
+
+def test_a_head_is_no_sealed_block_and_a_sealed_block_no_head() -> None:
+    frame = Frame(6, 8, T0 - (1 << 47))
+    for flags, place in ((HEAD, BLOCK_5), (0, FOLLOWING_HEAD)):
+        data = encode_block([Cursor(T0, 1)], place, frame, BY_ID, 40, flags)
+        with pytest.raises(Damage, match=f"{place.name} is not the kind of block that belongs there"):
+            Block(data, place)
 
 
 @pytest.mark.parametrize("vector", IDS, ids=str)
@@ -116,7 +127,18 @@ def test_an_entry_of_another_length_is_no_separator(length: int) -> None:
 
 @pytest.mark.parametrize("vector", CHECKS, ids=str)
 def test_the_check_is_computed_so(vector: CheckVector) -> None:
-    assert checksum(vector.form, vector.length, vector.base_us, vector.totals) == vector.check
+    assert checksum(*vector[:-1]) == vector.check
+
+
+@pytest.mark.parametrize("vector", SEEDS, ids=str)
+def test_the_check_begins_with_the_seed_of_the_place(vector: SeedVector) -> None:
+    assert vector.place.seed == vector.seed
+
+
+@given(st.integers(1, MAX_ID))
+def test_the_lists_of_a_user_have_different_seeds(user_id: int) -> None:
+    seeds = [Place(list_key(ListRef(0, kind, user_id))).seed for kind in ListKind]
+    assert len(set(seeds)) == len(seeds)
 
 
 def test_short_ids_are_those_of_the_cluster() -> None:
@@ -134,7 +156,7 @@ def test_names_are_as_different_as_ids(ids: ShortIds, one: int, other: int) -> N
         assert [ids.lengthen(short) for short in shorts] == [one, other]
 
 
-Written = tuple[list[Cursor], Frame, ShortIds, int, int, Totals]
+Written = tuple[list[Cursor], Place, Frame, ShortIds, int, int, Totals]
 
 
 @st.composite
@@ -156,17 +178,18 @@ def written_blocks(draw: st.DrawFn) -> Written:
     length = (
         (24 if flags & LONG else 12) + len(edges) * (width + (8 if wide else 4)) + draw(st.integers(0, 99))
     )
-    return sorted(edges), Frame(width, 8 if wide else 4, base_us), ids, length, flags, totals
+    place = FOLLOWERS_HEAD if flags & HEAD else BLOCK_5
+    return sorted(edges), place, Frame(width, 8 if wide else 4, base_us), ids, length, flags, totals
 
 
 @given(written_blocks())
 def test_any_block_comes_back_as_it_was(
     written: Written,
 ) -> None:
-    edges, frame, ids, length, flags, totals = written
+    edges, place, frame, ids, length, flags, totals = written
     data = encode_block(*written)
     assert len(data) == length
-    block = Block(data, "the head" if flags & HEAD else "block 1")
+    block = Block(data, place)
     found, times_us = block.columns(ids)
     assert list(zip(times_us, found, strict=True)) == edges
     assert Frame(block.time_width, block.id_width, block.base_us) == frame
@@ -176,8 +199,8 @@ def test_any_block_comes_back_as_it_was(
 
 @given(written_blocks(), object_ids)
 def test_an_id_is_found_where_it_stands_and_nowhere_else(written: Written, sought: int) -> None:
-    edges, _, ids, *_, flags, _ = written
-    block = Block(encode_block(*written), "the head" if flags & HEAD else "block 1")
+    edges, place, _, ids, *_ = written
+    block = Block(encode_block(*written), place)
     standing = [edge.id for edge in edges]
     for each in (*standing, sought):
         assert block.find(each, ids) == (standing.index(each) if each in standing else -1)
@@ -194,12 +217,12 @@ def test_an_id_is_found_where_it_stands_and_nowhere_else(written: Written, sough
 )
 def test_what_does_not_fit_is_not_written(edge: Cursor, frame: Frame) -> None:
     with pytest.raises(ValueError, match="does not fit"):
-        encode_block([edge], frame, BY_HASH, 100, HEAD)
+        encode_block([edge], FOLLOWING_HEAD, frame, BY_HASH, 100, HEAD)
 
 
 def test_rows_that_need_more_bytes_are_not_written() -> None:
     with pytest.raises(ValueError, match="1 rows need 24 bytes, not 23"):
-        encode_block([Cursor(T0 + 2**24, 1)], Frame(4, 8, T0), BY_HASH, 23, HEAD)
+        encode_block([Cursor(T0 + 2**24, 1)], FOLLOWING_HEAD, Frame(4, 8, T0), BY_HASH, 23, HEAD)
 
 
 @pytest.mark.parametrize("rows", [[(2, 1), (1, 2)], [(2, 1), (1, 1)], [(1, 1), (1, 1)]], ids=str)

@@ -117,7 +117,7 @@ class PackedEdgeLists:
         answers = await self._ask(
             [list_ref for list_ref, _ in queries],
             asked,
-            lambda i, replies: contains_answer(replies, queries[i][1], self._ids),
+            lambda i, replies: contains_answer(*queries[i], replies, self._ids),
         )
         return [
             await self._search_all(*query) if answer is None else answer
@@ -129,7 +129,7 @@ class PackedEdgeLists:
         [time_us] = await self._ask(
             [list_ref],
             [contains_commands(list_ref, [edge_id], self._ids)],
-            lambda _, replies: time_answer(replies, edge_id, self._ids),
+            lambda _, replies: time_answer(list_ref, edge_id, replies, self._ids),
         )
         if isinstance(time_us, ListDamaged):
             raise time_us
@@ -153,7 +153,7 @@ class PackedEdgeLists:
     async def sizes(self, lists: Sequence[ListRef]) -> list[int | ListDamaged]:
         """See `EdgeLists.sizes`."""
         asked = [size_commands(list_ref) for list_ref in lists]
-        return await self._ask(lists, asked, lambda _, replies: size_answer(replies))
+        return await self._ask(lists, asked, lambda i, replies: size_answer(lists[i], replies))
 
     async def drop(self, list_ref: ListRef) -> int:
         """See `EdgeLists.drop`."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from graphsvc.backends.redis.connection import Command, Reply, ReplyError
 from graphsvc.backends.redis.packed.block import Block, Damage
 from graphsvc.backends.redis.packed.ids import SENTINEL, ShortIds
-from graphsvc.backends.redis.packed.keys import directory_key, index_key, list_key
+from graphsvc.backends.redis.packed.keys import Place, directory_key, index_key, list_key
 from graphsvc.model.edges import ListRef
 
 _SCRIPT_PLACE = re.compile(r" script: [0-9a-f]{40}.*$")
@@ -40,9 +40,9 @@ def size_commands(list_ref: ListRef) -> Asked:
     return _asked(list_ref, [("GET", list_key(list_ref))])
 
 
-def size_answer(replies: Sequence[Reply]) -> int:
+def size_answer(list_ref: ListRef, replies: Sequence[Reply]) -> int:
     """What the replies to `size_commands` say."""
-    head = _head_of(replies, commands=1)
+    head = _head_of(list_ref, replies, commands=1)
     return head.size if head else 0
 
 
@@ -54,9 +54,11 @@ def contains_commands(list_ref: ListRef, wanted: Sequence[int], ids: ShortIds) -
     return _asked(list_ref, [("GET", head), ("SMISMEMBER", index, SENTINEL, *names), ("SCARD", index)])
 
 
-def contains_answer(replies: Sequence[Reply], wanted: Sequence[int], ids: ShortIds) -> list[bool] | None:
+def contains_answer(
+    list_ref: ListRef, wanted: Sequence[int], replies: Sequence[Reply], ids: ShortIds
+) -> list[bool] | None:
     """What the replies to `contains_commands` say; None: a long list without index, to be searched."""
-    head = _head_of(replies, commands=3)
+    head = _head_of(list_ref, replies, commands=3)
     if head is None:
         return [False] * len(wanted)
     if not head.long:
@@ -73,15 +75,15 @@ def contains_answer(replies: Sequence[Reply], wanted: Sequence[int], ids: ShortI
     return [mark == 1 for mark in marks[1:]]
 
 
-def time_answer(replies: Sequence[Reply], edge_id: int, ids: ShortIds) -> int | None:
+def time_answer(list_ref: ListRef, edge_id: int, replies: Sequence[Reply], ids: ShortIds) -> int | None:
     """The time of an edge (0: there is none) as far as the replies to `contains_commands` tell it.
 
     None where it has to be searched for: the edge stands in a long list, or that has no index.
     """
-    held = contains_answer(replies, [edge_id], ids)
+    held = contains_answer(list_ref, [edge_id], replies, ids)
     if held == [False]:
         return 0
-    head = _head_of(replies, commands=3)
+    head = _head_of(list_ref, replies, commands=3)
     row = head.find(edge_id, ids) if head else -1
     return head.time_of(row) if head and row >= 0 else None
 
@@ -94,14 +96,14 @@ def _asked(list_ref: ListRef, words: Sequence[tuple[str | bytes | int, ...]]) ->
     return Asked(commands, [Command(list_ref.shard, each) for each in all_words])
 
 
-def _head_of(replies: Sequence[Reply], commands: int) -> Block | None:
+def _head_of(list_ref: ListRef, replies: Sequence[Reply], commands: int) -> Block | None:
     """The head; None where there is no list, which only the transaction's replies can tell."""
     head_data = replies[0]
     damage = damage_of(head_data)
     if damage is not None:
         raise Damage("the head is of a wrong type")
     if head_data is not None:
-        return Block(head_data, "the head")
+        return Block(head_data, Place(list_key(list_ref)))
     if len(replies) == commands:
         raise Damage("there may be no list, or no head of it")
     if replies[commands]:

@@ -22,7 +22,7 @@ Head and sealed blocks are strings of one format, all numbers big-endian::
              bits 1-0: width of times less 4
     length   bytes of the whole string
     base     what is added to the time of a row, microseconds
-    check    (form + 257 length + base + 65539 edges + 131101 blocks + 262147 next) mod 65521
+    check    (seed + form + 257 length + base + 65539 edges + 131101 blocks + 262147 next) mod 65521
     totals   edges in sealed blocks, sealed blocks, the number that the next one gets; 4 bytes each
 
     row      +-------------------+---------------+      oldest first; edges of one time by id
@@ -33,6 +33,10 @@ The first byte of a row is never 0 (times of w bytes are at least 256^(w-1), and
 end where a row would begin with 0. A block is as long as its allocation is (see lua/parts/block.lua), so
 adding the newest edge is one SETRANGE of one row into the free part. Nothing in a short list says how many
 rows there are, so nothing can lie about it; what totals and lengths say is guarded by the check.
+
+The seed of a check tells where the block belongs, so that a block of another list, or another of the same, is
+noticed where it is not the one. That of a head is (k0 + 30011 k1 + 50021 k2) mod 65521, of the three numbers
+of 4 bytes that the list's key consists of; that of a sealed block is its head's + 12289 times its number.
 
 The directory is a sorted set of separators, all with score 0, so that they stand in order of their bytes::
 
@@ -47,10 +51,12 @@ sealed blocks, holds one name an edge (see ids.py) and the sentinel, and is a se
 
 import struct
 from bisect import bisect_left
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from graphsvc.backends.redis.packed.ids import LONG_BYTES, SHORT_BYTES, ShortIds
+from graphsvc.backends.redis.packed.keys import CHECK_PRIME, Place
 from graphsvc.model.edges import Cursor
 
 LONG = 0x80
@@ -62,7 +68,6 @@ NARROWEST_TIME = 4
 _HEADER = struct.Struct(">BH7sH")
 _TOTALS = struct.Struct(">III")
 _SEPARATOR = struct.Struct(">7sQI")
-_CHECK_PRIME = 65521
 OLDEST = bytes(15)
 """How the separator of the oldest block begins."""
 
@@ -98,10 +103,10 @@ class Block:
         "totals",
     )
 
-    def __init__(self, data: bytes, part: str) -> None:
-        """`part` names it in errors: "the head", "block 7"."""
+    def __init__(self, data: bytes, place: Place) -> None:
+        """`place` is where it was found, and has to belong."""
         self.data = data
-        self.part = part
+        self.part = part = place.name
         if len(data) < _HEADER.size:
             raise Damage(f"{part} is cut short: {len(data)} bytes")
         self.form, length, base, check = _HEADER.unpack_from(data)
@@ -110,11 +115,11 @@ class Block:
         if self.form & LONG and len(data) >= _HEADER.size + _TOTALS.size:
             self.header += _TOTALS.size
             self.totals = Totals(*_TOTALS.unpack_from(data, _HEADER.size))
-        if check != checksum(self.form, length, self.base_us, self.totals):
-            raise Damage(f"{part} has a header that contradicts itself")
+        if check != checksum(place.seed, self.form, length, self.base_us, self.totals):
+            raise Damage(f"{part} has a header that contradicts itself, or is that of another block")
         if length != len(data):
             raise Damage(f"{part} has {len(data)} bytes instead of {length}")
-        if bool(self.form & HEAD) != (part == "the head"):
+        if bool(self.form & HEAD) != (place.number is None):
             raise Damage(f"{part} is not the kind of block that belongs there")
         self.time_width: int = NARROWEST_TIME + (self.form & 3)
         self.id_width = LONG_BYTES if self.form & WIDE_IDS else SHORT_BYTES
@@ -197,11 +202,10 @@ def check_order(found_ids: list[int], times_us: list[int], part: str) -> None:
             raise Damage(f"{part} has rows out of order")
 
 
-def checksum(form: int, length: int, base_us: int, totals: Totals) -> int:
+def checksum(seed: int, form: int, length: int, base_us: int, totals: Totals) -> int:
     """The check of a header."""
-    return (
-        form + 257 * length + base_us + 65539 * totals.edges + 131101 * totals.blocks + 262147 * totals.next
-    ) % _CHECK_PRIME
+    counted = 65539 * totals.edges + 131101 * totals.blocks + 262147 * totals.next
+    return (seed + form + 257 * length + base_us + counted) % CHECK_PRIME
 
 
 class Frame(NamedTuple):
@@ -213,27 +217,31 @@ class Frame(NamedTuple):
 
 
 def encode_block(
-    edges: list[Cursor], frame: Frame, ids: ShortIds, length: int, flags: int, totals: Totals = NO_TOTALS
+    edges: Sequence[Cursor],
+    place: Place,
+    frame: Frame,
+    ids: ShortIds,
+    length: int,
+    flags: int,
+    totals: Totals = NO_TOTALS,
 ) -> bytes:
     """A block of these edges, oldest first.
 
     Args:
         edges: what its rows say.
+        place: where it belongs.
         frame: widths, and a base with which the times fit theirs.
         ids: of the cluster.
         length: bytes of the whole; what the rows leave is free.
-        flags: LONG, INDEXED and HEAD.
+        flags: LONG, INDEXED and HEAD; the last is that of the place too.
         totals: of a LONG head.
 
     Raises:
         ValueError: the edges do not fit.
     """
     form = flags | (frame.time_width - NARROWEST_TIME) | (WIDE_IDS if frame.id_width == LONG_BYTES else 0)
-    parts = [
-        _HEADER.pack(
-            form, length, frame.base_us.to_bytes(7, "big"), checksum(form, length, frame.base_us, totals)
-        )
-    ]
+    check = checksum(place.seed, form, length, frame.base_us, totals)
+    parts = [_HEADER.pack(form, length, frame.base_us.to_bytes(7, "big"), check)]
     if flags & LONG:
         parts.append(_TOTALS.pack(*totals))
     for time_us, edge_id in edges:

@@ -10,16 +10,13 @@ from collections.abc import Hashable, Sequence
 from graphsvc.backends.redis.link import Link
 from graphsvc.backends.redis.packed.block import Damage
 from graphsvc.backends.redis.packed.ids import ShortIds
-from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key
+from graphsvc.backends.redis.packed.keys import directory_key, index_key
 from graphsvc.backends.redis.packed.pictures import (
-    HEAD_NAME,
     NO_KEY,
     Picture,
     Reader,
     StoredBlock,
     Words,
-    block_name,
-    numbers_in,
 )
 from graphsvc.backends.redis.packed.survey import MOST_PROBLEMS, Survey
 from graphsvc.backends.redis.packed.verification import check_readable
@@ -62,16 +59,16 @@ async def inspect_list(link: Link, list_ref: ListRef, ids: ShortIds, *, check: b
 
 async def _glance(reader: Reader, list_ref: ListRef) -> ListInspection:
     picture = await reader.picture([(0, 0), (-SHOWN_BLOCKS, -1)])
-    numbers = [number for number in numbers_in(picture.entries) if number in picture.blocks]
-    memory = sum(each.memory for each in picture.blocks.values())
-    if len(numbers) < picture.directory.entries:
-        memory = memory * picture.directory.entries // max(1, len(numbers))
+    blocks = list(picture.blocks.values())
+    memory = sum(each.memory for each in blocks)
+    if len(blocks) < picture.directory.entries:
+        memory = memory * picture.directory.entries // max(1, len(blocks))
     return _described(
         list_ref,
         reader.head_key,
         picture,
-        [(number, picture.blocks[number]) for number in numbers[-SHOWN_BLOCKS:]],
-        picture.blocks[numbers[0]] if numbers else None,
+        blocks[-SHOWN_BLOCKS:],
+        blocks[0] if blocks else None,
         memory,
     )._replace(problems=tuple(map(str, check_readable(picture)))[:MOST_PROBLEMS])
 
@@ -137,17 +134,15 @@ def _described(
     list_ref: ListRef,
     head_key: bytes,
     picture: Picture,
-    newest: Sequence[tuple[int, StoredBlock]],
+    newest: Sequence[StoredBlock],
     oldest: StoredBlock | None,
     sealed_memory: int,
 ) -> ListInspection:
     """What a list is like, by its head, directory and index, and the sealed blocks that are known of it."""
     head, directory, index = picture.readable_head(), picture.directory, picture.index
-    stored_head = _stored_block(head_key, HEAD_NAME, picture.head)
-    stored_oldest = _stored_block(b"", block_name(0), oldest) if oldest else stored_head
-    keys = [stored_head]
-    for number, stored in reversed(newest):
-        keys.append(_stored_block(block_key(head_key, number), block_name(number), stored))
+    stored_head = _stored_key(picture.head)
+    stored_oldest = _stored_key(oldest) if oldest else stored_head
+    keys = [stored_head, *map(_stored_key, reversed(newest))]
     for key, part, memory, entries in (
         (directory_key(head_key), "the directory", directory.memory, directory.entries),
         (index_key(head_key), "the index", index.memory, index.names),
@@ -167,13 +162,14 @@ def _described(
     )
 
 
-def _stored_block(key: bytes, part: str, stored: StoredBlock) -> StoredKey:
+def _stored_key(stored: StoredBlock) -> StoredKey:
+    key, part = stored.place.key.decode(), stored.place.name
     try:
-        block = stored.block(part)
+        block = stored.block()
     except Damage:
-        return StoredKey(key.decode(), part, stored.memory, 0, 0, 0)
+        return StoredKey(key, part, stored.memory, 0, 0, 0)
     first_us, last_us = block.time_of(0), block.time_of(block.rows - 1)
-    return StoredKey(key.decode(), part, stored.memory, block.rows, first_us, last_us)
+    return StoredKey(key, part, stored.memory, block.rows, first_us, last_us)
 
 
 def _form(picture: Picture) -> ListForm:

@@ -13,6 +13,9 @@ from graphsvc.model.edges import ListKind, ListRef
 _LETTERS = {ListKind.FOLLOWING: b">", ListKind.FOLLOWERS: b"<"}
 _KINDS = {letter: kind for kind, letter in _LETTERS.items()}
 KEY_BYTES = 12
+CHECK_PRIME = 65521
+"""Checks are remainders of it: the largest prime of two bytes."""
+HEAD_NAME = "the head"
 
 
 def list_key(list_ref: ListRef) -> bytes:
@@ -34,6 +37,35 @@ def index_key(head_key: bytes) -> bytes:
 def block_key(head_key: bytes, number: int) -> bytes:
     """The key of a sealed block."""
     return b"%b:%d" % (head_key, number)
+
+
+def block_name(number: int) -> str:
+    """What a sealed block is called."""
+    return f"block {number}"
+
+
+class Place(NamedTuple):
+    """Where a block belongs: it is the head of a list, or one of its sealed blocks."""
+
+    head_key: bytes
+    number: int | None = None
+    """None: the head."""
+
+    @property
+    def key(self) -> bytes:
+        """The key it is stored at."""
+        return self.head_key if self.number is None else block_key(self.head_key, self.number)
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return HEAD_NAME if self.number is None else block_name(self.number)
+
+    @property
+    def seed(self) -> int:
+        """What the check of a block that belongs here begins with; see block.py."""
+        first, second, third = (int.from_bytes(self.head_key[at : at + 4], "big") for at in (0, 4, 8))
+        return (first + 30011 * second + 50021 * third) % CHECK_PRIME + 12289 * (self.number or 0)
 
 
 class KeyMeaning(NamedTuple):

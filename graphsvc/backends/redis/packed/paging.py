@@ -20,7 +20,7 @@ from graphsvc.backends.redis.packed.block import (
     mark_of,
 )
 from graphsvc.backends.redis.packed.ids import ShortIds
-from graphsvc.backends.redis.packed.keys import block_key, directory_key, list_key
+from graphsvc.backends.redis.packed.keys import Place, directory_key, list_key
 from graphsvc.model.edges import Cursor, ListRef, Order, Page
 
 Replies = Sequence[Reply]
@@ -66,11 +66,11 @@ class PageReader:
         """
         if self._newest_first and self._after is None:
             [head_data] = yield [self._get(self._head_key)]
-            head = _head(head_data)
+            head = self._head(head_data)
             if head is not None and self._is_in(head):
                 return self._page(head, [head], complete=not head.long)
         head_data, *separators = yield [self._get(self._head_key), *self._separator_commands()]
-        head = _head(head_data)
+        head = self._head(head_data)
         if head is not None and self._is_in(head):
             return self._page(head, [head], complete=not head.long)
         doubt = ""
@@ -98,14 +98,14 @@ class PageReader:
         entries = self._decode(separators)
         walked = self._walked(entries)
         *replies, count, scored_0 = yield [
-            *(self._get(block_key(self._head_key, each.number)) for each in walked),
+            *(self._get(Place(self._head_key, each.number).key) for each in walked),
             self._get(self._head_key),
             *self._separator_commands(),
             Command(self._shard, ("ZCARD", self._directory)),
             Command(self._shard, ("ZCOUNT", self._directory, 0, 0)),
         ]
         datas, head_data, found = replies[: len(walked)], replies[len(walked)], replies[len(walked) + 1 :]
-        head = _head(head_data)
+        head = self._head(head_data)
         _check_directory(head, count, scored_0, self._decode(found))
         if head is None:
             return Page([], [], more=False, size=0), found
@@ -113,7 +113,7 @@ class PageReader:
             return self._page(head, [head], complete=True), found
         if found != separators:
             return None, found
-        blocks = [_sealed(data, each) for data, each in zip(datas, walked, strict=True)]
+        blocks = [self._sealed(data, each) for data, each in zip(datas, walked, strict=True)]
         _check_bounds(head, entries, walked, blocks)
         return self._page_of(head, blocks, complete=len(found[-1]) < self._separators_at_once), found
 
@@ -179,6 +179,18 @@ class PageReader:
             return [each for each in entries if (each.time_us, each.id) <= mark]
         return entries
 
+    def _head(self, data: Reply) -> Block | None:
+        return None if data is None else _block(data, Place(self._head_key))
+
+    def _sealed(self, data: Reply, separator: Separator) -> Block:
+        place = Place(self._head_key, separator.number)
+        if data is None:
+            raise Damage(f"{place.name} is missing")
+        block = _block(data, place)
+        if block.time_of(0) < separator.time_us:
+            raise Damage(f"{block.part} has edges before its separator")
+        return block
+
     def _is_in(self, head: Block) -> bool:
         """Whether the head alone tells the page."""
         return not head.long or (self._newest_first and self._rows_of(head) >= self._limit)
@@ -223,21 +235,7 @@ def _check_bounds(
             raise Damage(f"{block.part} has edges beyond the next separator")
 
 
-def _head(data: Reply) -> Block | None:
-    return None if data is None else _block(data, "the head")
-
-
-def _sealed(data: Reply, separator: Separator) -> Block:
-    part = f"block {separator.number}"
-    if data is None:
-        raise Damage(f"{part} is missing")
-    block = _block(data, part)
-    if block.time_of(0) < separator.time_us:
-        raise Damage(f"{part} has edges before its separator")
-    return block
-
-
-def _block(data: Reply, part: str) -> Block:
+def _block(data: Reply, place: Place) -> Block:
     if isinstance(data, ReplyError):
-        raise Damage(f"{part} is of a wrong type")
-    return Block(data, part)
+        raise Damage(f"{place.name} is of a wrong type")
+    return Block(data, place)

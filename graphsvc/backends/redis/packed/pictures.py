@@ -12,10 +12,15 @@ from graphsvc.backends.redis.connection import Command, Reply, ReplyError
 from graphsvc.backends.redis.link import Link
 from graphsvc.backends.redis.packed.block import Block, Damage, Separator, decode_separator
 from graphsvc.backends.redis.packed.ids import SENTINEL, ShortIds
-from graphsvc.backends.redis.packed.keys import block_key, directory_key, index_key, list_key
+from graphsvc.backends.redis.packed.keys import (
+    Place,
+    block_key,
+    directory_key,
+    index_key,
+    list_key,
+)
 from graphsvc.model.edges import ListRef
 
-HEAD_NAME = "the head"
 NO_KEY = "none"
 """The type of a key that does not exist, as TYPE says it."""
 
@@ -31,19 +36,20 @@ Words = tuple[str | bytes | int, ...]
 class StoredBlock(NamedTuple):
     """A key where a block belongs."""
 
+    place: Place
     type: str = NO_KEY
     memory: int = 0
     """Bytes of the node's, key included."""
     data: bytes = b""
     """One byte more than any block has, where the key is longer."""
 
-    def block(self, name: str) -> Block:
-        """The block; raises `Damage` where there is none, or what is there is none. `name` is its part's."""
+    def block(self) -> Block:
+        """The block; raises `Damage` where there is none, or what is there is none."""
         if self.type == NO_KEY:
-            raise Damage(f"{name} is missing")
+            raise Damage(f"{self.place.name} is missing")
         if self.type != "string":
-            raise Damage(f"{name} is a {self.type}, not a string")
-        return Block(self.data, name)
+            raise Damage(f"{self.place.name} is a {self.type}, not a string")
+        return Block(self.data, self.place)
 
 
 class Directory(NamedTuple):
@@ -84,7 +90,7 @@ class Picture:
     def readable_head(self) -> Block | None:
         """The head; None where it cannot be read."""
         try:
-            return self.head.block(HEAD_NAME)
+            return self.head.block()
         except Damage:
             return None
 
@@ -135,22 +141,23 @@ class Reader:
         directory, index = directory_key(self.head_key), index_key(self.head_key)
         names = [self._ids.index_name(each) for each in ids]
         commands = [
-            *_block_commands(self.head_key),
+            *_block_commands(Place(self.head_key)),
             *_directory_commands(directory),
             *_index_commands(index),
         ]
         commands += [("ZRANGE", directory, *words) for words in ranges]
         for number in numbers:
-            commands += _block_commands(block_key(self.head_key, number))
+            commands += _block_commands(Place(self.head_key, number))
         for at in range(0, len(names), _NAMES_A_COMMAND):
             commands.append(("SMISMEMBER", index, *names[at : at + _NAMES_A_COMMAND]))
         replies = await self._link.run(
             [Command(self._shard, words) for words in (("MULTI",), *commands, ("EXEC",))]
         )
         answers = iter(replies[-1])
-        head, directory_found, index_found = _block(answers), _directory(answers), _index(answers)
+        head = _block(Place(self.head_key), answers)
+        directory_found, index_found = _directory(answers), _index(answers)
         entries = list(dict.fromkeys(each for _ in ranges for each in _items(next(answers))))
-        blocks = {number: _block(answers) for number in numbers}
+        blocks = {number: _block(Place(self.head_key, number), answers) for number in numbers}
         return Picture(
             head,
             directory_found,
@@ -163,20 +170,12 @@ class Reader:
 
     def _ids_in(self, picture: Picture) -> list[int]:
         found: list[int] = []
-        for stored, name in [
-            (picture.head, HEAD_NAME),
-            *((stored, block_name(number)) for number, stored in picture.blocks.items()),
-        ]:
+        for stored in (picture.head, *picture.blocks.values()):
             try:
-                found += stored.block(name).columns(self._ids)[0]
+                found += stored.block().columns(self._ids)[0]
             except Damage:
                 continue
         return found
-
-
-def block_name(number: int) -> str:
-    """What a sealed block is called."""
-    return f"block {number}"
 
 
 def separators_in(entries: Iterable[bytes]) -> Iterator[Separator]:
@@ -193,7 +192,8 @@ def numbers_in(entries: Iterable[bytes]) -> list[int]:
     return list(dict.fromkeys(separator.number for separator in separators_in(entries)))
 
 
-def _block_commands(key: bytes) -> list[Words]:
+def _block_commands(place: Place) -> list[Words]:
+    key = place.key
     return [("TYPE", key), ("MEMORY", "USAGE", key), ("GETRANGE", key, 0, _LONGEST_BLOCK)]
 
 
@@ -219,9 +219,9 @@ def _index_commands(key: bytes) -> list[Words]:
 # A key of another type answers some of its commands with an error: its type, which is known, says why.
 
 
-def _block(answers: Iterator[Reply]) -> StoredBlock:
+def _block(place: Place, answers: Iterator[Reply]) -> StoredBlock:
     kind, size, data = next(answers), next(answers), next(answers)
-    return StoredBlock(kind.decode(), size or 0, data if isinstance(data, bytes) else b"")
+    return StoredBlock(place, kind.decode(), size or 0, data if isinstance(data, bytes) else b"")
 
 
 def _directory(answers: Iterator[Reply]) -> Directory:

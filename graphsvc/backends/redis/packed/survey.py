@@ -5,14 +5,8 @@ from collections.abc import Hashable, Iterable
 
 from graphsvc.backends.redis.packed.block import Block, Damage, Separator, decode_separator
 from graphsvc.backends.redis.packed.ids import ShortIds
-from graphsvc.backends.redis.packed.pictures import (
-    HEAD_NAME,
-    NO_KEY,
-    Picture,
-    StoredBlock,
-    block_name,
-    numbers_in,
-)
+from graphsvc.backends.redis.packed.keys import HEAD_NAME, block_name
+from graphsvc.backends.redis.packed.pictures import NO_KEY, Picture, StoredBlock, numbers_in
 from graphsvc.backends.redis.packed.verification import (
     Problem,
     Rows,
@@ -50,7 +44,7 @@ class Survey:
         """What could not be verified, and why; in order."""
         self.numbers: set[int] = set()
         """Of the sealed blocks in the directory."""
-        self.newest: deque[tuple[int, StoredBlock]] = deque(maxlen=newest)
+        self.newest: deque[StoredBlock] = deque(maxlen=newest)
         self.oldest: StoredBlock | None = None
         self.memory = 0
         """Bytes of all sealed blocks."""
@@ -131,11 +125,11 @@ class Survey:
         if stored is None:  # it came when the others of its run were asked for already
             return
         self.memory += stored.memory
-        self.newest.append((separator.number, stored))
+        self.newest.append(stored)
         if len(self.numbers) == 1:
             self.oldest = stored
         try:
-            rows = Rows.of(stored.block(block_name(separator.number)), self._ids)
+            rows = Rows.of(stored.block(), self._ids)
         except Damage as damage:
             self._note([Problem(str(damage))])
             self._unread = True

@@ -18,7 +18,8 @@ from graphsvc.backends.redis.packed.block import (
     decode_separator,
 )
 from graphsvc.backends.redis.packed.ids import ShortIds
-from graphsvc.backends.redis.packed.pictures import HEAD_NAME, NO_KEY, Directory, Index, Picture, block_name
+from graphsvc.backends.redis.packed.keys import HEAD_NAME, block_name
+from graphsvc.backends.redis.packed.pictures import NO_KEY, Directory, Index, Picture
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor
 from graphsvc.model.ids import MAX_ID
 
@@ -73,7 +74,7 @@ def check_keys(picture: Picture) -> Iterator[Problem]:
             yield Problem(f"{HEAD_NAME} is missing, but there is {' and '.join(others)}")
         return
     try:
-        head = picture.head.block(HEAD_NAME)
+        head = picture.head.block()
     except Damage as damage:
         yield Problem(str(damage))
         return
@@ -85,9 +86,9 @@ def check_keys(picture: Picture) -> Iterator[Problem]:
 def check_readable(picture: Picture) -> Iterator[Problem]:
     """The same, and whether the headers of its sealed blocks are good."""
     yield from check_keys(picture)
-    for number, stored in picture.blocks.items():
+    for stored in picture.blocks.values():
         try:
-            stored.block(block_name(number))
+            stored.block()
         except Damage as damage:
             yield Problem(str(damage))
 

@@ -2,6 +2,7 @@
 --
 -- A block in hand is a table:
 --   key, part     where it is stored, and what errors call it
+--   seed          what its check begins with, by where it belongs
 --   data          the string as it is stored (until `reframe`, see there)
 --   head, long, indexed
 --   time_width, id_width, base: its frame, how rows are written; row, bytes of one row
@@ -11,6 +12,7 @@
 -- Reads that find something wrong raise DAMAGED, so every operation reads all it needs before it writes.
 
 local HEADER, LONG_HEADER = 12, 24
+local CHECK_PRIME = 65521
 local LONG, INDEXED, HEAD, WIDE_IDS = 128, 64, 8, 4
 local NARROWEST_TIME, WIDEST_TIME = 4, 7
 local TIME_FORMAT, LEAST_TIME, TIMES = {}, {}, {} -- of a width: for struct; the least value; how many values
@@ -59,8 +61,15 @@ local function fit(length)
   return given - (given <= 256 and 4 or 6)
 end
 
-local function checksum(form, length, base, edges, blocks, next_number)
-  return (form + 257 * length + base + 65539 * edges + 131101 * blocks + 262147 * next_number) % 65521
+-- The seed of a head, of the list's key; that of a sealed block is `place_of` in directory.lua.
+local function seed_of(key)
+  local first, second, third = struct.unpack('>I4I4I4', key)
+  return (first + 30011 * second + 50021 * third) % CHECK_PRIME
+end
+
+local function checksum(seed, form, length, base, edges, blocks, next_number)
+  return (seed + form + 257 * length + base + 65539 * edges + 131101 * blocks + 262147 * next_number)
+    % CHECK_PRIME
 end
 
 local function header_of(block, length)
@@ -69,10 +78,11 @@ local function header_of(block, length)
   if block.head then form = form + HEAD end
   if block.indexed then form = form + INDEXED end
   if not block.long then
-    return struct.pack('>BI2I7I2', form, length, block.base, checksum(form, length, block.base, 0, 0, 0))
+    local check = checksum(block.seed, form, length, block.base, 0, 0, 0)
+    return struct.pack('>BI2I7I2', form, length, block.base, check)
   end
   form = form + LONG
-  local check = checksum(form, length, block.base, block.edges, block.blocks, block.next)
+  local check = checksum(block.seed, form, length, block.base, block.edges, block.blocks, block.next)
   return struct.pack(
     '>BI2I7I2I4I4I4', form, length, block.base, check, block.edges, block.blocks, block.next
   )
@@ -91,7 +101,7 @@ local function count_rows(data, header, row)
 end
 
 -- Form, base and totals out of a block's header, which is verified.
-local function read_header(data, part)
+local function read_header(data, part, seed)
   if #data < HEADER then
     damaged(part .. ' is cut short')
   end
@@ -104,8 +114,8 @@ local function read_header(data, part)
     end
     edges, blocks, next_number = struct.unpack('>I4I4I4', data, HEADER + 1)
   end
-  if check ~= checksum(number, length, base, edges, blocks, next_number) then
-    damaged(part .. ' has a header that contradicts itself')
+  if check ~= checksum(seed, number, length, base, edges, blocks, next_number) then
+    damaged(part .. ' has a header that contradicts itself, or is that of another block')
   end
   if length ~= #data then
     damaged(part .. ' has ' .. #data .. ' bytes instead of ' .. length)
@@ -120,17 +130,17 @@ local function read_header(data, part)
 end
 
 -- The block of a key; nil where there is none.
-local function open(key, part)
+local function open(key, part, seed)
   local data = damaged_reply(redis.pcall('GET', key), part)
   if not data then
     return nil
   end
-  local form, base, edges, blocks, next_number = read_header(data, part)
+  local form, base, edges, blocks, next_number = read_header(data, part, seed)
   local header = form.long and LONG_HEADER or HEADER
   local row = form.time_width + form.id_width
   local rows = count_rows(data, header, row)
   return {
-    key = key, part = part, data = data, head = form.head, long = form.long, indexed = form.indexed,
+    key = key, part = part, seed = seed, data = data, head = form.head, long = form.long, indexed = form.indexed,
     time_width = form.time_width, id_width = form.id_width, base = base, row = row,
     header = header, rows = rows, edges = edges, blocks = blocks, next = next_number,
   }

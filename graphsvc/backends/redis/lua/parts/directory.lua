@@ -48,6 +48,11 @@ local function block_key(head, number)
   return head.key .. ':' .. string.format('%d', number)
 end
 
+-- Where a sealed block belongs: its key, what errors call it, its seed.
+local function place_of(head, number)
+  return block_key(head, number), string.format('block %d', number), head.seed + 12289 * number
+end
+
 local function number_of(separator)
   if #separator ~= #OLDEST + 4 then
     damaged('the directory has an entry of ' .. #separator .. ' bytes')
@@ -63,20 +68,17 @@ end
 
 -- What is stored as the sealed block of a separator, its header verified; and its form.
 local function sealed_data(head, separator)
-  local number = number_of(separator)
-  local part = string.format('block %d', number)
-  local data = damaged_reply(redis.pcall('GET', block_key(head, number)), part)
-    or damaged(part .. ' is missing')
-  local form, base = read_header(data, part)
+  local key, part, seed = place_of(head, number_of(separator))
+  local data = damaged_reply(redis.pcall('GET', key), part) or damaged(part .. ' is missing')
+  local form, base = read_header(data, part, seed)
   check_begin(separator, base + struct.unpack(TIME_FORMAT[form.time_width], data, HEADER + 1), part)
   return data, form
 end
 
 -- The sealed block of a separator.
 local function open_sealed(head, separator)
-  local number = number_of(separator)
-  local part = string.format('block %d', number)
-  local block = open(block_key(head, number), part) or damaged(part .. ' is missing')
+  local key, part, seed = place_of(head, number_of(separator))
+  local block = open(key, part, seed) or damaged(part .. ' is missing')
   check_begin(separator, time_at(block, 0), part)
   return block
 end

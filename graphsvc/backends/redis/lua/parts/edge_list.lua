@@ -1,17 +1,24 @@
 -- Edge lists: finding, inserting and deleting edges, and what blocks do as a list grows and shrinks.
 --
--- Constants: HEAD_ROWS, SEALED_ROWS, BLOCK_ROWS, PULL_BELOW, MERGE_BELOW, MERGED_ROWS (see scripts.py)
+-- Constants: HEAD_ROWS, SEALED_ROWS, BLOCK_ROWS, PULL_BELOW, MERGE_BELOW, MERGED_ROWS (see functions.py)
 
 -- Sealed blocks searched for ids in this call; see each.lua.
 local blocks_searched = 0
 
 local HEAD_TIME = 6 -- the narrowest time of a head: 8.9 years, so it is seldom rewritten for its times
 
+-- Refuses a directory and an index where there can be none.
+local function check_alone(key, what)
+  if redis.call('EXISTS', key .. ':d', key .. ':i') > 0 then
+    damaged(what)
+  end
+end
+
 -- The head of a list; nil: the list is empty.
 local function open_list(key)
-  local head = open(key, 'the head')
-  if not head and redis.call('EXISTS', key .. ':d', key .. ':i') > 0 then
-    damaged('the head is missing')
+  local head = open(key, 'the head', seed_of(key))
+  if not head then
+    check_alone(key, 'the head is missing')
   end
   return head
 end
@@ -65,7 +72,7 @@ end
 -- Makes a list of one edge.
 local function create(key, time, high, low)
   local head = {
-    key = key, part = 'the head', head = true, long = false, indexed = false, header = HEADER,
+    key = key, part = 'the head', seed = seed_of(key), head = true, long = false, indexed = false, header = HEADER,
     time_width = HEAD_TIME, base = time - 256 ^ HEAD_TIME / 2, id_width = shorten(high, low) and 4 or 8,
   }
   store(head, row_bytes(head, time, high, low))
@@ -90,13 +97,11 @@ local function seal(head, rows, wants_index)
   head.data = string.sub(head.data, 1, head.header) .. rows
   head.rows = #rows / head.row
   local count, time_width, base = sealed_frame(head)
-  local block = {
-    part = 'a new block', header = HEADER, time_width = time_width, id_width = head.id_width, base = base,
-  }
+  local block = {header = HEADER, time_width = time_width, id_width = head.id_width, base = base}
   local mark = head.long and mark_of(time_at(head, 0), id_at(head, 0)) or OLDEST
   local sealed = recode(head, 0, count, time_width, head.id_width, base)
   local kept = rows_between(head, count, head.rows)
-  block.key = block_key(head, enter_block(head, mark))
+  block.key, block.part, block.seed = place_of(head, enter_block(head, mark))
   store(block, sealed)
   if wants_index and not head.long then
     make_index(head)
@@ -137,7 +142,7 @@ local function split(head, block, at, rows)
   local older, newer = rows_between(block, 0, left), rows_between(block, left, count)
   local number = enter_block(head, mark)
   store(block, older)
-  block.key = block_key(head, number)
+  block.key, block.part, block.seed = place_of(head, number)
   store(block, newer)
 end
 
