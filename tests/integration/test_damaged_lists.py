@@ -33,6 +33,9 @@ SHAPES = {
     # The head takes the newest block back with one edge less.
     "low": Shape([8, 17, 1, 10], TINY.pull_below),
     "low, indexed": Shape([8, 17, 1, 10], TINY.pull_below, indexed=True),
+    # Moving an edge leaves its block empty, and the next becomes the oldest or the newest.
+    "lone": Shape([1, 22, 1], TINY.pull_below),
+    "lone, indexed": Shape([1, 22, 1], TINY.pull_below, indexed=True),
 }
 EVERY_NTH = 10
 """So many cases together make all writes, each case other ones."""

@@ -22,17 +22,17 @@ local function add_edge(key, i, args, limit)
     if time == 0 or time >= former then
       return {-former, 0}
     end
-    stands_at(head, time, high, low) -- reads where it goes: damage there has to be found before a write
-    delete(head, former, high, low)
-    head = open_list(key)
-  elseif size_of(head) >= limit then
+    move(key, head, former, time, high, low, true)
+    return {time, former}
+  end
+  if size_of(head) >= limit then
     return {0, 0}
   end
   if time == 0 then
     time = now()
   end
   insert(key, head, time, high, low, true)
-  return {time, former or 0}
+  return {time, 0}
 end
 
 local function add(keys, args)

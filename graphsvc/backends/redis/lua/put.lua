@@ -14,15 +14,10 @@ local function put_edge(key, i, args)
   if head and (former == 0 or head.indexed) then
     former = standing_time(head, high, low, size_of(head) <= HEAD_ROWS and head.blocks or 0, time) or 0
   end
-  local moves = head and former ~= 0 and former ~= time
-  -- Before anything is written: damage where it goes has to be found first.
-  local stands = moves and stands_at(head, time, high, low)
-  local moved = moves and delete(head, former, high, low)
-  if moved then
-    head = open_list(key)
+  if head and former ~= 0 and former ~= time and move(key, head, former, time, high, low, false) then
+    return 1
   end
-  local inserted = not stands and insert(key, head, time, high, low, false)
-  return (moved or inserted) and 1 or 0
+  return insert(key, head, time, high, low, false) and 1 or 0
 end
 
 local function put(keys, args)

@@ -169,8 +169,7 @@ local function insert_into_sealed(head, time, high, low)
   return true
 end
 
--- Whether this very edge stands. Opens the block where it does or would, so it also says that an edge can be
--- inserted there.
+-- Whether this very edge stands.
 local function stands_at(head, time, high, low)
   if not is_sealed(head, time, high, low) then
     return row_is(head, position(head, time, high, low), time, high, low)
@@ -183,6 +182,26 @@ local function stands_at(head, time, high, low)
     check_end(head, separator, block)
   end
   return row_is(block, at, time, high, low)
+end
+
+-- Reads all that may be read to insert an edge here after the deletion of another: damage has to be found
+-- before anything is written. By the deletion the block here, or the first row of the head, may go; the edge
+-- then belongs to the block before that, and if there is none, to the one behind.
+local function check_around(head, time, high, low)
+  if not head.long then
+    check_alone(head.key, 'a short list has a directory or an index')
+    return
+  end
+  check_directory(head)
+  local sealed = is_sealed(head, time, high, low)
+  local here = sealed and separator_of(head, time, high, low) or newest_separator(head)
+  local older, newer = older_separator(head, here), newer_separator(head, here)
+  if not older and string.sub(here, 1, #OLDEST) ~= OLDEST then
+    damaged('the directory has no oldest block')
+  end
+  for _, separator in pairs({older = older, here = here, newer = newer}) do
+    check_end(head, separator, open_sealed(head, separator))
+  end
 end
 
 -- The time at which an id stands, or nil. An index knows whether to look at all; the time that is guessed is
@@ -343,6 +362,20 @@ local function delete(head, time, high, low)
   end
   if name_goes then
     index_remove(head, high, low)
+  end
+  return true
+end
+
+-- Moves the edge of an id from one time to another. Whether it stood at the one; else nothing is done, and the
+-- head still good.
+local function move(key, head, former, time, high, low, wants_index)
+  check_around(head, time, high, low)
+  local stands = stands_at(head, time, high, low)
+  if not delete(head, former, high, low) then
+    return false
+  end
+  if not stands then
+    insert(key, open_list(key), time, high, low, wants_index)
   end
   return true
 end
