@@ -4,7 +4,8 @@ Which blocks a page needs stands in the directory, so it takes two batches of co
 made of comes from the second: the blocks that the first one named, then the head, then the directory's
 separators again. Any change that moves an edge to another block changes a separator, and block numbers do not
 come again while a list is long; so where the separators are those of the first batch, the blocks and the head
-that were read just before them belong together. Else the second batch is repeated with those it found.
+that were read just before them belong together. Else the second batch is repeated with those it found. What
+looks damaged may only have changed in that moment, and is read once more in a transaction, which can not.
 """
 
 from collections.abc import Generator, Sequence
@@ -32,10 +33,6 @@ _ROWS_A_BLOCK = 128
 
 _ATTEMPTS = 20
 """Enough for a list that is split and merged just there all the time."""
-
-
-class _Doubt(Exception):
-    """Parts that do not fit together: the list changed in just that moment, or it is damaged."""
 
 
 class ListChanged(Exception):
@@ -73,16 +70,11 @@ class PageReader:
         head = self._head(head_data)
         if head is not None and self._is_in(head):
             return self._page(head, [head], complete=not head.long)
-        doubt = ""
         for _ in range(_ATTEMPTS):
             try:
-                page, found = yield from self._read_blocks(separators)
-            except _Doubt as error:
-                # Only what is found twice is not a moment between two changes.
-                if str(error) == doubt:
-                    raise Damage(doubt) from None
-                doubt = str(error)
-                continue
+                page, found = yield from self._read_blocks(separators, together=False)
+            except Damage:
+                page, found = yield from self._read_blocks(separators, together=True)
             if page is not None:
                 return page
             if found == separators:  # right, but too few
@@ -92,18 +84,27 @@ class PageReader:
         raise ListChanged
 
     def _read_blocks(
-        self, separators: list[Reply]
+        self, separators: list[Reply], *, together: bool
     ) -> Generator[list[Command], Replies, tuple[Page | None, list[Reply]]]:
-        """The page, if the list still has these separators and they are enough; and those that it has."""
+        """The page, if the list still has these separators and they are enough; and those that it has.
+
+        All is read at one moment if `together`; else it may look damaged only because it changed.
+        """
         entries = self._decode(separators)
         walked = self._walked(entries)
-        *replies, count, scored_0 = yield [
+        commands = [
             *(self._get(Place(self._head_key, each.number).key) for each in walked),
             self._get(self._head_key),
             *self._separator_commands(),
             Command(self._shard, ("ZCARD", self._directory)),
             Command(self._shard, ("ZCOUNT", self._directory, 0, 0)),
         ]
+        if together:
+            begin, end = Command(self._shard, ("MULTI",)), Command(self._shard, ("EXEC",))
+            *_, all_replies = yield [begin, *commands, end]
+        else:
+            all_replies = yield commands
+        *replies, count, scored_0 = all_replies
         datas, head_data, found = replies[: len(walked)], replies[len(walked)], replies[len(walked) + 1 :]
         head = self._head(head_data)
         _check_directory(head, count, scored_0, self._decode(found))
@@ -215,14 +216,14 @@ def _check_directory(head: Block | None, count: Reply, scored_0: Reply, entries:
     if isinstance(count, ReplyError):
         raise Damage("the directory is of a wrong type")
     if head is None and count:
-        raise _Doubt("the head is missing")
+        raise Damage("the head is missing")
     if head is not None and head.long:
         if count != head.totals.blocks:
-            raise _Doubt(f"the directory names {count} blocks instead of {head.totals.blocks}")
+            raise Damage(f"the directory names {count} blocks instead of {head.totals.blocks}")
         if scored_0 != count:
-            raise _Doubt("the directory has scores other than 0")
+            raise Damage("the directory has scores other than 0")
         if not entries:
-            raise _Doubt("the directory has no oldest block")
+            raise Damage("the directory has no oldest block")
 
 
 def _check_bounds(
