@@ -15,8 +15,8 @@ import redis.asyncio
 
 from graphsvc.backends.edge_lists import Added, Addition, EdgeLists, Inverse, Removal
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
+from graphsvc.backends.redis.functions import BlockSizes
 from graphsvc.backends.redis.packed.ids import ShortIds
-from graphsvc.backends.redis.scripts import BlockSizes
 from graphsvc.model.edges import Cursor, ListKind, ListRef, Order
 from graphsvc.model.topology import ClusterSettings, Instance
 from graphsvc.runtime.metrics import Metrics

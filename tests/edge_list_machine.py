@@ -149,7 +149,7 @@ class Histories(RuleBasedStateMachine):
         self.run(self.compared.drop(self.ref(which)))
 
     @rule()
-    def forget_scripts(self) -> None:
+    def forget_functions(self) -> None:
         """As a restarted node does."""
         self.run(self.forget())
 
@@ -196,8 +196,8 @@ class Histories(RuleBasedStateMachine):
             await self.compared.drop(self.ref(which))
 
     async def forget(self) -> None:
-        """The node forgets all scripts."""
-        await self.stage.client.script_flush()
+        """The node forgets all functions."""
+        await self.stage.client.function_flush()
 
     def ref(self, which: ListRef) -> ListRef:
         """The list of this history's user."""

@@ -5,7 +5,7 @@ from bisect import insort
 from collections.abc import Sequence
 from enum import Enum
 
-from graphsvc.backends.redis.scripts import BlockSizes
+from graphsvc.backends.redis.functions import BlockSizes
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor
 from graphsvc.model.ids import MAX_ID, SHARDS, pack
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
+from graphsvc.backends.redis.functions import BlockSizes
 from graphsvc.backends.redis.node_process import NodeProcess
-from graphsvc.backends.redis.scripts import BlockSizes
 from graphsvc.cli.dev.plan import INSTANCES
 from graphsvc.model.ids import SHARDS
 from graphsvc.model.topology import ClusterSettings, Instance

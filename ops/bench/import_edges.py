@@ -12,7 +12,6 @@ After each load every user's two counts are compared with the file's; a differen
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,7 @@ from graphsvc.backends.redis.server_binary import embedded_binary
 from graphsvc.client.connection import Connection
 from graphsvc.model.ids import SHARD_SHIFT, SHARDS
 from graphsvc.v1.follower_graph_service_pb2 import GetCountsRequest
+from ops.bench.nodes import free_port
 from ops.bench.reference_graph import GraphShape, reference_graph
 from ops.bench.report import progress, result
 
@@ -166,7 +166,7 @@ async def _load_by_redis_py(graph: Graph, folder: Path) -> tuple[float, Counts]:
     async with AsyncExitStack() as running:
         ports: list[str] = []
         for number in range(NODES):
-            node = await NodeProcess.start(embedded_binary(), folder / f"node-{number}", _free_port())
+            node = await NodeProcess.start(embedded_binary(), folder / f"node-{number}", free_port())
             running.push_async_callback(node.stop)
             ports.append(str(node.node.port))
         program = [sys.executable, "-m", "ops.bench.redis_py_import", str(graph.file), *ports]
@@ -200,10 +200,3 @@ def seconds_of(program: Sequence[str], folder: Path) -> float:
     begin = perf_counter()
     subprocess.run(program, check=True, stdout=sys.stderr, env=environment)
     return perf_counter() - begin
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -34,8 +34,8 @@ from redis.asyncio import Redis
 
 from graphsvc.backends.redis.connection import Command, PipeliningConnection, Reply
 from graphsvc.backends.redis.edge_lists import LOOKED_FOR_IN, MOST_INDEXED
+from graphsvc.backends.redis.functions import Functions
 from graphsvc.backends.redis.packed.keys import list_key, meaning_of
-from graphsvc.backends.redis.scripts import Scripts
 from graphsvc.model.edges import ListKind, ListRef
 from graphsvc.model.ids import SHARD_SHIFT
 from ops.bench.nodes import (
@@ -43,9 +43,9 @@ from ops.bench.nodes import (
     Opened,
     connection_to,
     edge_lists_on,
+    functions_of,
     plain_node,
     product_node,
-    scripts_of,
 )
 from ops.bench.reference_graph import Edge, GraphShape, reference_graph
 from ops.bench.report import progress, result
@@ -159,7 +159,7 @@ async def measure_packed(family: str, graph: Graph, folder: Path) -> Figures:
 
         order = random.Random(1).sample(graph, len(graph))
         removed, left = order[: len(graph) // 3], order[len(graph) // 3 :]
-        removing = packed_removing(scripts_of(family))
+        removing = packed_removing(functions_of(family))
         async with connection_to(loaded.opened.node) as connection:
             await write(connection, removed, removing, f"{family}, removing a third")
         await check_packed(loaded.opened, family, left)
@@ -172,12 +172,12 @@ async def measure_packed(family: str, graph: Graph, folder: Path) -> Figures:
 @asynccontextmanager
 async def loaded_packed(family: str, graph: Graph, folder: Path) -> AsyncIterator[Loaded]:
     """Write a graph into a fresh node of the product."""
-    scripts = scripts_of(family)
+    functions = functions_of(family)
     async with product_node(family, folder) as opened:
         empty_bytes = await still_memory(opened.admin)
         empty_aof = await aof_size(opened.admin)
         async with edge_lists_on(opened, family), connection_to(opened.node) as connection:
-            await write(connection, graph, packed_adding(scripts), f"{family}, packed")
+            await write(connection, graph, packed_adding(functions), f"{family}, packed")
         await check_packed(opened, family, graph)
         used = await still_memory(opened.admin) - empty_bytes
         yield Loaded(opened, empty_bytes, used, await aof_size(opened.admin) - empty_aof)
@@ -205,16 +205,16 @@ def followers_of(edge: Edge) -> ListRef:
     return ListRef(edge.followee_id >> SHARD_SHIFT, ListKind.FOLLOWERS, edge.followee_id)
 
 
-def packed_adding(scripts: Scripts) -> Writing:
+def packed_adding(functions: Functions) -> Writing:
     """One call of a function for each direction."""
 
     def commands(edge: Edge) -> tuple[Command, Command]:
         following, followers, time_us = following_of(edge), followers_of(edge), edge.followed_at_us
         return (
-            scripts.add.call(
+            functions.add.call(
                 following.shard, [list_key(following)], (MOST_INDEXED, time_us, edge.followee_id.to_bytes(8))
             ),
-            scripts.put.call(
+            functions.put.call(
                 followers.shard, [list_key(followers)], (time_us, 0, edge.follower_id.to_bytes(8))
             ),
         )
@@ -222,16 +222,16 @@ def packed_adding(scripts: Scripts) -> Writing:
     return Writing(commands, lambda edge: ([[edge.followed_at_us, 0]], [1]))
 
 
-def packed_removing(scripts: Scripts) -> Writing:
+def packed_removing(functions: Functions) -> Writing:
     """The same, to remove edges."""
 
     def commands(edge: Edge) -> tuple[Command, Command]:
         following, followers = following_of(edge), followers_of(edge)
         return (
-            scripts.remove.call(
+            functions.remove.call(
                 following.shard, [list_key(following)], (LOOKED_FOR_IN, 0, edge.followee_id.to_bytes(8))
             ),
-            scripts.remove.call(
+            functions.remove.call(
                 followers.shard,
                 [list_key(followers)],
                 (LOOKED_FOR_IN, edge.followed_at_us, edge.follower_id.to_bytes(8)),

@@ -13,10 +13,10 @@ from redis.exceptions import RedisError
 
 from graphsvc.backends.redis.connection import PipeliningConnection, connect
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
+from graphsvc.backends.redis.functions import BlockSizes, Functions
 from graphsvc.backends.redis.identity import IDENTITY_KEY, identity_record
 from graphsvc.backends.redis.node_process import NODE_HOST, NodeProcess, admin_client
 from graphsvc.backends.redis.packed.ids import ShortIds
-from graphsvc.backends.redis.scripts import BlockSizes, Scripts
 from graphsvc.backends.redis.server_binary import embedded_binary
 from graphsvc.model.edges import ListKind, ListRef
 from graphsvc.model.ids import SHARDS
@@ -62,9 +62,9 @@ def cluster_of(family: str) -> ClusterSettings:
     return ClusterSettings(cluster="bench", id="b" * 32, placement=PlacementName.ID, family=family)
 
 
-def scripts_of(family: str) -> Scripts:
+def functions_of(family: str) -> Functions:
     """The product's functions, with the product's sizes of blocks, for that cluster."""
-    return Scripts(ShortIds.of(cluster_of(family)), BlockSizes())
+    return Functions(ShortIds.of(cluster_of(family)), BlockSizes())
 
 
 @asynccontextmanager
@@ -73,7 +73,7 @@ async def product_node(family: str, folder: Path) -> AsyncIterator[Opened]:
 
     A rewrite forks: its memory and its work would stand in figures of the edge lists.
     """
-    process = await NodeProcess.start(server_binary(family), folder, _free_port())
+    process = await NodeProcess.start(server_binary(family), folder, free_port())
     try:
         async with admin_client(process.node, TIMEOUT_S) as admin:
             await admin.config_set("auto-aof-rewrite-percentage", 0)
@@ -85,7 +85,7 @@ async def product_node(family: str, folder: Path) -> AsyncIterator[Opened]:
 @asynccontextmanager
 async def plain_node(family: str, folder: Path) -> AsyncIterator[Opened]:
     """A fresh node with the server's default settings, but for as many databases as the product has."""
-    node = Node(host=NODE_HOST, port=_free_port())
+    node = Node(host=NODE_HOST, port=free_port())
     settings = {"bind": node.host, "port": node.port, "dir": folder, "databases": SHARDS, "save": ""}
     words = [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
     await asyncio.to_thread(folder.mkdir, parents=True)
@@ -145,7 +145,8 @@ async def _wait_for(node: Node, process: asyncio.subprocess.Process) -> None:
     raise SystemExit("a node with default settings ended at once")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listened on just now."""
     with socket.socket() as probe:
         probe.bind((NODE_HOST, 0))
         port: int = probe.getsockname()[1]

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -20,15 +19,8 @@ A = ListRef(0, ListKind.FOLLOWING, 11)
 B = ListRef(4095, ListKind.FOLLOWERS, 12)
 
 
-@pytest.fixture
-async def lists(topology: Topology, cluster: ClusterSettings) -> AsyncIterator[PackedEdgeLists]:
-    lists = PackedEdgeLists(topology.instances[0], cluster, RedisSettings(), Metrics())
-    yield lists
-    await lists.close()
-
-
-async def flush_scripts(node: NodeProcess) -> None:
-    """Let a node forget all scripts and functions."""
+async def flush_functions(node: NodeProcess) -> None:
+    """Let a node forget all functions."""
     async with admin_client(node.node) as client:
         await client.script_flush()
         await client.function_flush()
@@ -39,18 +31,18 @@ async def test_no_call_fails_after_the_node_forgot_the_functions(
 ) -> None:
     shards = [A._replace(shard=shard) for shard in range(50)]
     for number in range(3):
-        await flush_scripts(nodes[0])
+        await flush_functions(nodes[0])
         additions = [Addition(ref, 5 + number, T0) for ref in shards]
         assert await lists.add(additions, UNLIMITED) == [Added(True, T0)] * 50
-        await flush_scripts(nodes[0])
+        await flush_functions(nodes[0])
         assert await lists.put([Inverse(B, 5 + number, T0)]) == [True]
-        await flush_scripts(nodes[0])
+        await flush_functions(nodes[0])
         assert (await lists.page(A, Order.NEWEST_FIRST, Cursor(T0 + 1, 1), 9)).size == number + 1
-        await flush_scripts(nodes[0])
+        await flush_functions(nodes[0])
         assert await lists.time_of(B, 5 + number) == T0
-    await flush_scripts(nodes[0])
+    await flush_functions(nodes[0])
     assert await lists.remove([Removal(ref, 5) for ref in shards]) == [T0] * 50
-    await flush_scripts(nodes[0])
+    await flush_functions(nodes[0])
     assert await lists.drop(B) == 3
 
 

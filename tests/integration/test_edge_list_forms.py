@@ -10,10 +10,10 @@ from typing import cast
 import pytest
 import redis.asyncio
 
+from graphsvc.backends.redis.functions import BlockSizes
 from graphsvc.backends.redis.node_process import NodeProcess
 from graphsvc.backends.redis.packed.block import Block
 from graphsvc.backends.redis.packed.keys import Place, list_key
-from graphsvc.backends.redis.scripts import BlockSizes
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor, ListKind, ListRef
 from graphsvc.model.ids import MAX_ID, spread
 from graphsvc.model.list_inspection import ListForm

@@ -1,7 +1,7 @@
 """Conformance of the edge lists: random histories beside the model, on real nodes of every family.
 
-fakeredis cannot take part: it has no `struct`, which the scripts need, and refuses database 8191, by which a
-link knows that its node has all shards.
+fakeredis cannot take part: it has no `struct`, which the functions need, and refuses database 8191, by which
+a link knows that its node has all shards.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
+from graphsvc.backends.redis.functions import BlockSizes
 from graphsvc.backends.redis.node_process import NodeProcess
 from graphsvc.backends.redis.packed.ids import ShortIds
-from graphsvc.backends.redis.scripts import BlockSizes
 from graphsvc.model.placement import PlacementName
 from graphsvc.model.topology import ClusterSettings, Instance
 from graphsvc.runtime.metrics import Metrics

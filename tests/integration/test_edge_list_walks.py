@@ -12,7 +12,7 @@ import pytest
 
 from graphsvc.backends.edge_lists import Addition, EdgeLists, Inverse, Removal, walk
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
-from graphsvc.backends.redis.scripts import BlockSizes
+from graphsvc.backends.redis.functions import BlockSizes
 from graphsvc.model.edges import Cursor, ListKind, ListRef, Order
 from graphsvc.model.errors import ShardUnavailable
 from graphsvc.model.ids import MAX_ID, spread

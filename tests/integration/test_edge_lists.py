@@ -5,20 +5,17 @@ test_edge_list_forms.py, and what calls do to each other, and connections to the
 """
 
 import random
-from collections.abc import AsyncIterator
 
 import pytest
 
 from graphsvc.backends.edge_lists import Added, Addition, EdgeLists, Inverse, Removal
-from graphsvc.backends.redis.edge_lists import EDGES_A_COMMAND, MOST_INDEXED, PackedEdgeLists
+from graphsvc.backends.redis.edge_lists import EDGES_A_COMMAND, MOST_INDEXED
 from graphsvc.backends.redis.node_process import NodeProcess
 from graphsvc.backends.redis.packed.ids import ShortIds
 from graphsvc.backends.redis.packed.keys import list_key
 from graphsvc.model.edges import EARLIEST_TIME_US, Cursor, ListKind, ListRef, Order, Page
 from graphsvc.model.ids import MAX_ID, spread
-from graphsvc.model.topology import ClusterSettings, Topology
-from graphsvc.runtime.metrics import Metrics
-from graphsvc.runtime.settings import RedisSettings
+from graphsvc.model.topology import ClusterSettings
 from tests.edge_shapes import LATEST_TIME_US, T0, UNLIMITED, USER
 from tests.stored_lists import read_list, shard_client
 
@@ -27,13 +24,6 @@ B = ListRef(4095, ListKind.FOLLOWERS, 12)
 NOBODY = ListRef(0, ListKind.FOLLOWING, 99)
 LONG = 1_000
 """Edges of a list that is surely long."""
-
-
-@pytest.fixture
-async def lists(topology: Topology, cluster: ClusterSettings) -> AsyncIterator[PackedEdgeLists]:
-    lists = PackedEdgeLists(topology.instances[0], cluster, RedisSettings(), Metrics())
-    yield lists
-    await lists.close()
 
 
 async def fill(lists: EdgeLists, ref: ListRef, count: int) -> list[Cursor]:

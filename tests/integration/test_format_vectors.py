@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import redis.asyncio
 
+from graphsvc.backends.redis.functions import BlockSizes, parts
 from graphsvc.backends.redis.node_process import NodeProcess
 from graphsvc.backends.redis.packed.block import HEAD, INDEXED, LONG, Block, Damage
 from graphsvc.backends.redis.packed.ids import ShortIds
 from graphsvc.backends.redis.packed.keys import Place
-from graphsvc.backends.redis.scripts import BlockSizes, parts
 from tests.format_vectors import (
     BLOCKS,
     BY_HASH,
@@ -113,7 +113,7 @@ KEY = FOLLOWING_HEAD.key
 
 
 class Lua:
-    """Runs bodies behind the parts that all scripts share."""
+    """Runs bodies behind the parts that all functions share."""
 
     def __init__(self, client: redis.asyncio.Redis) -> None:
         self.client = client

@@ -1,7 +1,6 @@
 """Inspecting lists on real nodes: what is stored is told as it is, by the service and the command too."""
 
 import random
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ from redis.asyncio import Redis
 
 from graphsvc.backends.edge_lists import Addition, Inverse
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
-from graphsvc.backends.redis.node_process import NodeProcess, admin_client
+from graphsvc.backends.redis.node_process import NodeProcess
 from graphsvc.backends.redis.packed.inspection import RUN, SHOWN_BLOCKS
 from graphsvc.backends.redis.packed.keys import block_key, index_key, list_key
 from graphsvc.model.edges import Cursor, ListKind, ListRef
@@ -41,21 +40,6 @@ from tests.services import Service, running_service
 
 KEY = list_key(FOLLOWING)
 UNLIMITED = 10**9
-
-
-@pytest.fixture
-async def lists(topology: Topology, cluster: ClusterSettings) -> AsyncIterator[PackedEdgeLists]:
-    lists = PackedEdgeLists(topology.instances[0], cluster, RedisSettings(), Metrics())
-    yield lists
-    await lists.close()
-
-
-@pytest.fixture
-async def node(nodes: list[NodeProcess]) -> AsyncIterator[Redis]:
-    """The database of shard 7."""
-    async with admin_client(nodes[0].node) as client:
-        await client.select(7)
-        yield client
 
 
 async def memory_of(node: Redis, head_key: bytes) -> int:

@@ -10,11 +10,10 @@ from redis.asyncio import Redis
 
 from graphsvc.backends.edge_lists import Addition, Inverse, Removal
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
-from graphsvc.backends.redis.node_process import NodeProcess, admin_client
+from graphsvc.backends.redis.functions import BlockSizes
 from graphsvc.backends.redis.packed.block import HEAD, LONG, Block, decode_separator
 from graphsvc.backends.redis.packed.inspection import RUN
 from graphsvc.backends.redis.packed.keys import Place, block_key, directory_key, list_key
-from graphsvc.backends.redis.scripts import BlockSizes
 from graphsvc.model.edges import Cursor, ListKind, ListRef
 from graphsvc.model.errors import ListDamaged
 from graphsvc.model.ids import spread
@@ -35,14 +34,6 @@ async def small_blocks(topology: Topology, cluster: ClusterSettings) -> AsyncIte
     lists = PackedEdgeLists(topology.instances[0], cluster, RedisSettings(), Metrics(), SMALL)
     yield lists
     await lists.close()
-
-
-@pytest.fixture
-async def node(nodes: list[NodeProcess]) -> AsyncIterator[Redis]:
-    """The database of shard 7."""
-    async with admin_client(nodes[0].node) as client:
-        await client.select(7)
-        yield client
 
 
 class Writer:

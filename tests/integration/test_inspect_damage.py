@@ -1,21 +1,17 @@
 """Damage by hand: whatever is done to the keys of a list, a check finds it and names it."""
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 from redis.asyncio import Redis
 
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
-from graphsvc.backends.redis.node_process import NodeProcess, admin_client
 from graphsvc.backends.redis.packed.block import HEAD, INDEXED, LONG, Separator, Totals
 from graphsvc.backends.redis.packed.ids import SENTINEL
 from graphsvc.backends.redis.packed.keys import Place, block_key, directory_key, index_key
 from graphsvc.model.edges import Cursor
 from graphsvc.model.list_inspection import ListForm
-from graphsvc.model.topology import ClusterSettings, Topology
-from graphsvc.runtime.metrics import Metrics
-from graphsvc.runtime.settings import RedisSettings
 from tests.packed_lists import (
     FOLLOWING,
     KEY,
@@ -31,21 +27,6 @@ from tests.packed_lists import (
 EDGES = user_edges(45)
 """Four blocks of ten, the oldest is block 0, and five in the head."""
 INDEXED_LIST = PackedList.of(EDGES, 10, indexed=True)
-
-
-@pytest.fixture
-async def lists(topology: Topology, cluster: ClusterSettings) -> AsyncIterator[PackedEdgeLists]:
-    lists = PackedEdgeLists(topology.instances[0], cluster, RedisSettings(), Metrics())
-    yield lists
-    await lists.close()
-
-
-@pytest.fixture
-async def node(nodes: list[NodeProcess]) -> AsyncIterator[Redis]:
-    """The database of shard 7."""
-    async with admin_client(nodes[0].node) as client:
-        await client.select(7)
-        yield client
 
 
 Damaging = Callable[[Redis], Awaitable[object]]

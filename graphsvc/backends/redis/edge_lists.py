@@ -7,12 +7,14 @@ newest page or the count, one more command for which ids a list holds, a few for
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 import structlog
 
 from graphsvc.backends.edge_lists import Added, Addition, Inverse, Removal
 from graphsvc.backends.redis.connection import Command, Reply
+from graphsvc.backends.redis.functions import PRODUCT_SIZES, BlockSizes, Function, Functions
 from graphsvc.backends.redis.identity import IDENTITY_DATABASE, IDENTITY_KEY
 from graphsvc.backends.redis.link import Link
 from graphsvc.backends.redis.packed.answers import (
@@ -29,7 +31,6 @@ from graphsvc.backends.redis.packed.ids import ShortIds
 from graphsvc.backends.redis.packed.inspection import inspect_list
 from graphsvc.backends.redis.packed.keys import list_key
 from graphsvc.backends.redis.packed.paging import ListChanged, PageReader
-from graphsvc.backends.redis.scripts import PRODUCT_SIZES, BlockSizes, Function, Scripts
 from graphsvc.model.edges import EARLIEST_TIME_US, LATEST_TIME_US, Cursor, ListRef, Order, Page
 from graphsvc.model.errors import ListDamaged, ShardUnavailable
 from graphsvc.model.ids import MAX_ID
@@ -54,7 +55,7 @@ FIND_STEP = 512
 DROP_STEP = 64
 """Blocks of one step of a drop."""
 
-Item = TypeVar("Item", bound=Addition | Inverse | Removal)
+Words = tuple[int | bytes, ...]
 Answer = TypeVar("Answer")
 
 log = structlog.get_logger()
@@ -74,16 +75,18 @@ class PackedEdgeLists:
         self._reads = Link(instance, cluster, settings, metrics)
         self._writes = Link(instance, cluster, settings, metrics)
         self._ids = ShortIds.of(cluster)
-        self._scripts = Scripts(self._ids, sizes)
+        self._functions = Functions(self._ids, sizes)
         self._damage_logged = OnceASecond()
 
     async def add(self, additions: Sequence[Addition], limit: int) -> list[Added | ListDamaged]:
         """See `EdgeLists.add`."""
         replies = await self._write(
-            self._scripts.add,
+            self._functions.add,
             (min(limit, MOST_INDEXED),),
-            additions,
-            lambda each: (each.time_us and _checked(each.time_us), _id_bytes(each.id)),
+            [
+                (each.list, (each.time_us and _checked(each.time_us), _id_bytes(each.id)))
+                for each in additions
+            ],
         )
         return [
             self._answer(each.list, reply, _added) for each, reply in zip(additions, replies, strict=True)
@@ -92,20 +95,18 @@ class PackedEdgeLists:
     async def put(self, inverses: Sequence[Inverse]) -> list[bool | ListDamaged]:
         """See `EdgeLists.put`."""
         replies = await self._write(
-            self._scripts.put,
+            self._functions.put,
             (),
-            inverses,
-            lambda each: (_checked(each.time_us), each.former_us, _id_bytes(each.id)),
+            [(each.list, (_checked(each.time_us), each.former_us, _id_bytes(each.id))) for each in inverses],
         )
         return [self._answer(each.list, reply, bool) for each, reply in zip(inverses, replies, strict=True)]
 
     async def remove(self, removals: Sequence[Removal]) -> list[int | ListDamaged]:
         """See `EdgeLists.remove`."""
         replies = await self._write(
-            self._scripts.remove,
+            self._functions.remove,
             (LOOKED_FOR_IN,),
-            removals,
-            lambda each: (each.time_us, _id_bytes(each.id)),
+            [(each.list, (each.time_us, _id_bytes(each.id))) for each in removals],
         )
         return [self._answer(each.list, reply, int) for each, reply in zip(removals, replies, strict=True)]
 
@@ -159,7 +160,7 @@ class PackedEdgeLists:
         """See `EdgeLists.drop`."""
         dropped, left = 0, 1
         while left:
-            command = self._scripts.drop.call(list_ref.shard, [list_key(list_ref)], (DROP_STEP,))
+            command = self._functions.drop.call(list_ref.shard, [list_key(list_ref)], (DROP_STEP,))
             [[reply]] = await self._writes.run([command])
             removed, left = self._answered(list_ref, reply, tuple)
             dropped += removed
@@ -180,41 +181,21 @@ class PackedEdgeLists:
         await self._writes.close()
 
     async def _write(
-        self,
-        function: Function,
-        leading: tuple[int, ...],
-        items: Sequence[Item],
-        arguments: Callable[[Item], tuple[int | bytes, ...]],
+        self, function: Function, leading: Words, edges: Sequence[tuple[ListRef, Words]]
     ) -> list[Reply]:
-        """Run a function on items, in calls of one shard; one reply an item, in the order of the items.
+        """Run a function on edges, in calls of one shard; one reply an edge, in their order.
 
-        A call leaves items for another one when it has searched many blocks.
+        A call leaves edges for another one when it has searched many blocks.
         """
-        replies: list[Reply] = [None] * len(items)
-        left: Sequence[int] = sorted(range(len(items)), key=lambda i: items[i].list.shard)
+        replies: list[Reply] = [None] * len(edges)
+        left: Sequence[int] = sorted(range(len(edges)), key=lambda i: edges[i][0].shard)
         while left:
-            answers = await self._write_once(function, leading, [items[i] for i in left], arguments)
-            for i, answer in zip(left, answers, strict=True):
+            chunks = list(_by_shard([edges[i] for i in left]))
+            answers = await self._writes.run([_call(function, leading, chunk) for chunk in chunks])
+            for i, answer in zip(left, chain.from_iterable(answers), strict=True):
                 replies[i] = answer
             left = [i for i in left if replies[i] is None]
         return replies
-
-    async def _write_once(
-        self,
-        function: Function,
-        leading: tuple[int, ...],
-        items: Sequence[Item],
-        arguments: Callable[[Item], tuple[int | bytes, ...]],
-    ) -> list[Reply]:
-        commands = [
-            function.call(
-                chunk[0].list.shard,
-                [list_key(each.list) for each in chunk],
-                [*leading, *(word for each in chunk for word in arguments(each))],
-            )
-            for chunk in _by_shard(items)
-        ]
-        return [answer for reply in await self._writes.run(commands) for answer in reply]
 
     async def _read(
         self, function: Function, list_ref: ListRef, arguments: Sequence[bytes | str | int]
@@ -250,7 +231,7 @@ class PackedEdgeLists:
         bound = b""
         while True:
             arguments = (_id_bytes(edge_id), FIND_STEP, bound)
-            time_us, bound = await self._read(self._scripts.find, list_ref, arguments)
+            time_us, bound = await self._read(self._functions.find, list_ref, arguments)
             if time_us or not bound:
                 return int(time_us)
 
@@ -308,14 +289,22 @@ def _added(reply: tuple[int, int]) -> Added:
     return Added(changed=time_us > 0, time_us=abs(time_us), former_us=former_us)
 
 
-def _by_shard(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Cut items, ordered by shard, into runs of one shard and bounded length."""
+def _call(function: Function, leading: Words, edges: Sequence[tuple[ListRef, Words]]) -> Command:
+    """The call of a function for edges of one shard."""
+    keys = [list_key(list_ref) for list_ref, _ in edges]
+    return function.call(
+        edges[0][0].shard, keys, [*leading, *chain.from_iterable(words for _, words in edges)]
+    )
+
+
+def _by_shard(edges: Sequence[tuple[ListRef, Words]]) -> Iterator[Sequence[tuple[ListRef, Words]]]:
+    """Cut edges, ordered by shard, into runs of one shard and bounded length."""
     start = 0
-    for end in range(1, len(items) + 1):
+    for end in range(1, len(edges) + 1):
         if (
-            end == len(items)
+            end == len(edges)
             or end - start == EDGES_A_COMMAND
-            or items[end].list.shard != items[start].list.shard
+            or edges[end][0].shard != edges[start][0].shard
         ):
-            yield items[start:end]
+            yield edges[start:end]
             start = end

@@ -59,7 +59,7 @@ class Function:
         return Command(database, ("FCALL", self.name, len(keys), *keys, *arguments), self._library)
 
 
-class Scripts:
+class Functions:
     """The operations on the lists of one cluster. All answer with one item a key, in order."""
 
     def __init__(self, ids: ShortIds, sizes: BlockSizes) -> None:
