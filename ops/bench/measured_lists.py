@@ -1,6 +1,7 @@
 """The lists that `bench lists` measures: what they should hold, how they are written and removed."""
 
 import asyncio
+import os
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
@@ -10,6 +11,8 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
+
+from redis.asyncio import Redis
 
 from graphsvc.backends.edge_lists import Addition, Inverse, Removal, walk
 from graphsvc.backends.redis.connection import Command, PipeliningConnection, Reply
@@ -68,6 +71,7 @@ async def both_sides(family: str, folder: Path) -> AsyncIterator[Sides]:
         plain_node(family, folder / "sorted-sets") as theirs,
         edge_lists_on(ours, family, metrics := Metrics()) as lists,
         connection_to(theirs.node) as connection,
+        _a_core_of_their_own(ours.admin, theirs.admin),
     ):
         plain = PlainNode(connection)
         yield Sides(
@@ -77,6 +81,29 @@ async def both_sides(family: str, folder: Path) -> AsyncIterator[Sides]:
             plain_times=CommandTimes(theirs.admin, plain.sent.copy),
             chance=random.Random(1),
         )
+
+
+@asynccontextmanager
+async def _a_core_of_their_own(*admins: Redis) -> AsyncIterator[None]:
+    """Keep one core for the threads that run the nodes' commands, of which one works at a time.
+
+    Else this process, or a thread that writes an AOF, makes a command milliseconds long now and then.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) > 1:
+        for admin in admins:
+            _keep_apart((await admin.info("server"))["process_id"], cores)
+        os.sched_setaffinity(0, cores[:-1])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def _keep_apart(pid: int, cores: Sequence[int]) -> None:
+    """Give a process's main thread the last core, its other threads the others."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), cores[-1:] if task.name == str(pid) else cores[:-1])
 
 
 def commands_sent(metrics: Metrics) -> Counter[str]:
