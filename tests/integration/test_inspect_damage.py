@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 from redis.asyncio import Redis
 
+from graphsvc.backends.edge_lists import Addition
 from graphsvc.backends.redis.edge_lists import PackedEdgeLists
 from graphsvc.backends.redis.packed.block import HEAD, INDEXED, LONG, Separator, Totals
 from graphsvc.backends.redis.packed.ids import SENTINEL
 from graphsvc.backends.redis.packed.keys import Place, block_key, directory_key, index_key
 from graphsvc.model.edges import Cursor
+from graphsvc.model.errors import ListDamaged
 from graphsvc.model.list_inspection import ListForm
 from tests.packed_lists import (
     FOLLOWING,
@@ -175,6 +177,17 @@ async def test_blocks_without_a_list_are_found(lists: PackedEdgeLists, node: Red
         "block 0 exists, but is not in the directory",
         "block 999 exists, but is not in the directory",
     )
+
+
+async def test_an_edge_in_a_wrong_place_is_not_said_to_have_moved(
+    lists: PackedEdgeLists, node: Redis
+) -> None:
+    unsorted = block_of(EDGES[::-1])
+    await node.set(KEY, unsorted)
+    [answer] = await lists.add([Addition(FOLLOWING, EDGES[0].id, T0)], 100)
+    assert isinstance(answer, ListDamaged)
+    assert answer.damage == "an edge does not stand where its time belongs"
+    assert await stored_in(node, KEY) == unsorted
 
 
 async def test_keys_beside_a_short_list_are_found(lists: PackedEdgeLists, node: Redis) -> None:

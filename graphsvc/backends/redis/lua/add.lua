@@ -22,7 +22,9 @@ local function add_edge(key, i, args, limit)
     if time == 0 or time >= former then
       return {-former, 0}
     end
-    move(key, head, former, time, high, low, true)
+    if not move(key, head, former, time, high, low, true) then
+      damaged('an edge does not stand where its time belongs')
+    end
     return {time, former}
   end
   if size_of(head) >= limit then
